@@ -1,0 +1,98 @@
+"""Content as Gristmill sees it: the Item, and what operators find out about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from gristmill.domain.ids import ItemId
+
+__all__ = ["AppliedLabel", "Cell", "Item", "Label", "freeze", "thaw"]
+
+
+class Item(msgspec.Struct, frozen=True):
+    """Normalised content, deeply immutable: every plan may keep it without a copy of its own.
+
+    Attributes:
+        item_id: dated 64-bit id; a decimal string at every edge.
+        kind: `post`, `comment`, `article`, ...
+        source: the Source that it came through.
+        input_id: the id that the Source uses.
+        revision: position of the record in the log; a later record of the same input id is a later revision.
+        text: the body, unchanged.
+        author: the Source's id of the author.
+        created_at_ms: when it was written, UTC epoch; None when the Source does not say.
+        ext: every other field of the record, frozen (mappings and tuples all the way down).
+    """
+
+    item_id: ItemId
+    kind: str = "post"
+    source: str = ""
+    input_id: str = ""
+    revision: int = 0
+    text: str = ""
+    author: str | None = None
+    created_at_ms: int | None = None
+    ext: Mapping[str, Any] = MappingProxyType({})
+
+
+class Label(msgspec.Struct, frozen=True):
+    """A finding about an item: a short value with its score, reason and evidence.
+
+    Attributes:
+        val: short name, `[a-z-]+`, at most 128 bytes.
+        score: 0.0 (unsure) to 1.0 (sure).
+        reason: why, for a person.
+        evidence: the pieces of the item that led to it.
+    """
+
+    val: str
+    score: float
+    reason: str
+    evidence: tuple[str, ...] = ()
+
+
+class AppliedLabel(msgspec.Struct, frozen=True):
+    """A Label together with its cause: the task, operator and operator revision that gave it."""
+
+    val: str
+    score: float
+    reason: str
+    evidence: tuple[str, ...]
+    task: str
+    operator: str
+    revision: str
+
+
+class Cell(msgspec.Struct, frozen=True, array_like=True):
+    """One stored Field of an Item, with its writer. The cause (run, plan) stands on the Run that holds it.
+
+    `value` is whatever msgspec can encode: a result struct when written, plain data when read back.
+    """
+
+    field: str
+    value: Any
+    task: str
+    operator: str
+    revision: str
+
+
+def freeze(value: Any) -> Any:
+    """Return the same data with mappings read-only and lists as tuples, all the way down."""
+    if isinstance(value, Mapping):
+        return MappingProxyType({key: freeze(inner) for key, inner in value.items()})
+    if isinstance(value, (list, tuple)):
+        return tuple(freeze(inner) for inner in value)
+    return value
+
+
+def thaw(value: Any) -> Any:
+    """Undo `freeze`: plain dicts and lists, ready for an encoder."""
+    if isinstance(value, Mapping):
+        return {key: thaw(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [thaw(inner) for inner in value]
+    return value

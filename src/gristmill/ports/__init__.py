@@ -1,0 +1,1 @@
+"""Protocols with stated guarantees; a contract suite in `gristmill.testing` holds every implementation to them."""
