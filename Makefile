@@ -1,0 +1,72 @@
+# The only entry: `make help` lists what there is. Each shelf of checks writes its seconds into build/ledger.tsv.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-cluster check fmt unit property contract acceptance docs e2e coverage bench clean
+
+BIN := .venv/bin
+SHELF := scripts/shelf.sh
+INSTALLED := .venv/.installed
+
+# Set order must not decide a result; a test that depends on it fails here and not one day in a thousand.
+export PYTHONHASHSEED := 0
+
+# Marked tests that `make test` leaves to others.
+PLAIN := -m "not cluster and not crash and not bench"
+# Coverage of in-process shelves adds up over them and is judged at the end.
+COVER := --cov --cov-append --cov-report=
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(INSTALLED) ## create .venv and install everything (needs only Python >= 3.11)
+
+$(INSTALLED): pyproject.toml scripts/setup.sh
+	@scripts/setup.sh
+
+demo: $(INSTALLED) ## run the flow `screen` over sample posts and show what it found
+	@$(BIN)/gristmill demo
+
+test: $(INSTALLED) ## everything but crash loops and real servers
+	@rm -f build/coverage
+	@$(MAKE) --no-print-directory check unit property contract acceptance docs e2e coverage
+
+test-cluster: $(INSTALLED) ## tests marked `crash` (kill loops) and `cluster` (real servers)
+	@$(SHELF) pytest crash -m "crash and not cluster" tests
+	@$(SHELF) pytest cluster -m cluster tests
+
+check: $(INSTALLED) ## style, import contracts, types, tidiness: no test of behaviour
+	@$(SHELF) run style bash -c '$(BIN)/ruff check . && $(BIN)/ruff format --check .'
+	@$(SHELF) run imports $(BIN)/lint-imports
+	@$(SHELF) run types $(BIN)/mypy
+	@$(SHELF) run tidy $(BIN)/python -m pytest tests/tidy
+
+fmt: $(INSTALLED) ## put the code into shape and mend what can be mended by machine
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+unit: $(INSTALLED) ## cores and small parts, no IO
+	@$(if $(wildcard tests/unit),$(SHELF) run unit $(BIN)/python -m pytest $(PLAIN) $(COVER) tests/unit)
+
+property: $(INSTALLED) ## laws that must hold for any input (hypothesis)
+	@$(if $(wildcard tests/property),$(SHELF) run property $(BIN)/python -m pytest $(PLAIN) $(COVER) tests/property)
+
+contract: $(INSTALLED) ## one suite per port, over every backend
+	@$(if $(wildcard tests/contract),$(SHELF) run contract $(BIN)/python -m pytest $(PLAIN) $(COVER) tests/contract)
+
+acceptance: $(INSTALLED) ## one test per acceptance check of the specification
+	@$(if $(wildcard tests/acceptance),$(SHELF) run acceptance $(BIN)/python -m pytest $(PLAIN) $(COVER) tests/acceptance)
+
+docs: $(INSTALLED) ## every snippet of README, docs and examples runs
+	@$(if $(wildcard tests/docs),$(SHELF) run docs $(BIN)/python -m pytest $(PLAIN) tests/docs)
+
+e2e: $(INSTALLED) ## real processes on the embedded backend
+	@$(if $(wildcard tests/e2e),$(SHELF) run e2e $(BIN)/python -m pytest $(PLAIN) tests/e2e)
+
+coverage: $(INSTALLED) ## branch coverage of the last run: cores 100 %, whole >= 90 %
+	@$(if $(wildcard build/coverage),$(SHELF) run coverage scripts/coverage.sh)
+
+bench: $(INSTALLED) ## measure speed; figures hold for this machine only
+	@for file in bench/*.py; do $(BIN)/python "$$file" || exit 1; done
+
+clean: ## remove what can be made again, .venv excepted
+	@rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
