@@ -1,0 +1,105 @@
+"""Plans and Flows: what a package registers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from gristmill.domain.errors import ConfigError
+from gristmill.plans.operator import Operator
+from gristmill.plans.placement import Placement
+
+__all__ = ["Flow", "Generator", "Plan", "Writes"]
+
+Writes = Literal["on", "shadow", "off"]
+
+
+class Plan:
+    """A DAG of Tasks under a plan key.
+
+    Args:
+        key: unique among all flows.
+        version: raised by the author with each change of meaning; stored with every Run.
+        tasks: operators or placements; data edges follow from types, `after` and `after_any` add order.
+        durable: the Run row is the truth while it runs, so that a Run may wait, cost money and be steered.
+    """
+
+    def __init__(
+        self, key: str, *, version: int = 1, tasks: Sequence[Operator | Placement], durable: bool = False
+    ) -> None:
+        self.key = key
+        self.version = version
+        self.durable = durable
+        self.placements = tuple(place if isinstance(place, Placement) else place.use() for place in tasks)
+
+    def __repr__(self) -> str:
+        return f"<plan {self.key} version {self.version}>"
+
+
+class Generator(msgspec.Struct, frozen=True, kw_only=True):
+    """What feeds Runs: a topic with the plan keys that its records go through.
+
+    Attributes:
+        type: unique name; also the name of its Group on the topic.
+        topic: where its records come from.
+        plans: plan keys for every record.
+        weight: share of draws among the generators that have something to give; above 0.
+        max_qps: records per second, None for no limit; checked before a record is taken.
+        max_in_flight: records of this generator under way at once, None for no limit of its own.
+        kind: kind of the items where the records do not say.
+        source: name of the Source that gives (source, input id) its meaning; the topic by default.
+    """
+
+    type: str
+    topic: str
+    plans: tuple[str, ...]
+    weight: float = 1.0
+    max_qps: float | None = None
+    max_in_flight: int | None = None
+    kind: str = "post"
+    source: str = ""
+
+
+class Flow:
+    """A package's registration: its plans, generators and services.
+
+    Args:
+        name: unique; what `flows.enabled` lists.
+        writes: what sinks may do: `on`, `shadow` (recorded only) or `off` (sinks are skipped).
+
+    Raises:
+        TypeError: an entry is not of the kind that its list holds.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        plans: Sequence[Plan] = (),
+        generators: Sequence[Generator] = (),
+        services: Sequence[Any] = (),
+        writes: Writes = "shadow",
+    ) -> None:
+        _check_entries(name, "plans", plans, Plan)
+        _check_entries(name, "generators", generators, Generator)
+        for service in services:
+            if not callable(getattr(service, "build", None)):
+                raise TypeError(f"flow {name!r}: services hold objects with build(), not {service!r}")
+        if writes not in ("on", "shadow", "off"):
+            raise ConfigError(f"writes of flow {name!r}", value=writes, advice="on, shadow or off")
+        self.name = name
+        self.plans = tuple(plans)
+        self.generators = tuple(generators)
+        self.services = tuple(services)
+        self.writes: Writes = writes
+
+    def __repr__(self) -> str:
+        return f"<flow {self.name}>"
+
+
+def _check_entries(flow: str, field: str, entries: Sequence[object], wanted: type) -> None:
+    for entry in entries:
+        if not isinstance(entry, wanted):
+            raise TypeError(f"flow {flow!r}: {field} hold {wanted.__name__} objects, not {entry!r}")
