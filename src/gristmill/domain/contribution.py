@@ -115,9 +115,7 @@ def _applies(item_id: ItemId, entry: Resolved) -> bool:
 def _label_of(entry: Resolved) -> AppliedLabel:
     contribution = entry.contribution
     if isinstance(contribution, Join):
-        reason = contribution.reason.replace("{leader}", entry.leader_input_id).replace(
-            "{size}", str(entry.size)
-        )
+        reason = contribution.reason.replace("{leader}", entry.leader_input_id).replace("{size}", str(entry.size))
         evidence = (entry.leader_input_id,)
     else:
         reason = contribution.reason.replace("{count}", str(entry.size)).replace("{key}", contribution.key)

@@ -95,7 +95,7 @@ class Diagnosis(msgspec.Struct, frozen=True):
 
 
 class DeadLetter(msgspec.Struct, frozen=True):
-    """A record that was given up, with its payload and diagnosis. At most one per topic, group, offset and generation."""
+    """A record that was given up, with its diagnosis. At most one per topic, group, offset and generation."""
 
     dead_letter_id: int
     topic: str

@@ -52,8 +52,7 @@ def compile_plan(plan: Plan) -> Graph:
         for predecessor in edges[name].predecessors():
             successors[predecessor].append(index_of[name])
     nodes = tuple(
-        _build_node(placements[name], edges[name], index_of, needs, tuple(sorted(successors[name])))
-        for name in order
+        _build_node(placements[name], edges[name], index_of, needs, tuple(sorted(successors[name]))) for name in order
     )
     return Graph(key=plan.key, version=plan.version, nodes=nodes, needs=tuple(needs))
 
@@ -73,9 +72,7 @@ def _index_by_name(plan: Plan) -> dict[str, Placement]:
     for placement in plan.placements:
         if placement.name in placements:
             advice = f"place it as {placement.operator.name}.use(name=...)"
-            raise ConfigError(
-                f"plan {plan.key!r} has two tasks of one name", value=placement.name, advice=advice
-            )
+            raise ConfigError(f"plan {plan.key!r} has two tasks of one name", value=placement.name, advice=advice)
         placements[placement.name] = placement
     return placements
 
@@ -135,9 +132,7 @@ def _choose_producer(
     if parameter.optional:
         advice += f", or say absent=[{wanted.__name__}]"
     given = sorted({o.operator.result.__name__ for o in placements.values() if o.operator.result is not None})
-    raise ConfigError(
-        f"{where}: no task gives", value=wanted.__name__, advice=f"{advice}; given: {', '.join(given)}"
-    )
+    raise ConfigError(f"{where}: no task gives", value=wanted.__name__, advice=f"{advice}; given: {', '.join(given)}")
 
 
 def _find(plan: Plan, placement: Placement, anchor: Anchor, placements: dict[str, Placement]) -> str:

@@ -80,14 +80,10 @@ class Operator:
         for key in config:
             if key not in self.config_defaults and key not in self.config_required:
                 known = [*self.config_defaults, *self.config_required]
-                raise UsageError(
-                    f"task {self.name!r} has no parameter", value=key, advice=advise_known(key, known)
-                )
+                raise UsageError(f"task {self.name!r} has no parameter", value=key, advice=advise_known(key, known))
         missing = sorted(self.config_required - config.keys())
         if missing:
-            raise UsageError(
-                f"task {self.name!r} needs a value for", value=missing[0], advice=f"use({missing[0]}=...)"
-            )
+            raise UsageError(f"task {self.name!r} needs a value for", value=missing[0], advice=f"use({missing[0]}=...)")
         return Placement(
             operator=self,
             name=name or self.name,
@@ -157,9 +153,7 @@ def task(function: Callable[..., Any] | None = None, /, **given: Any) -> Any:
         if key in given:
             given[key] = tuple(given[key])
     if given.get("safety") and not given.get("on_error"):
-        raise UsageError(
-            "safety task without on_error", advice="state on_error='fail_closed', 'fail' or another"
-        )
+        raise UsageError("safety task without on_error", advice="state on_error='fail_closed', 'fail' or another")
     if not given.get("on_error"):
         given.pop("on_error", None)
     return lambda decorated: Operator(decorated, Options(**given))
@@ -181,9 +175,7 @@ def _check_options(operator: Operator) -> None:
     options, name = operator.options, operator.name
     on_error, _, state = options.on_error.partition(":")
     if on_error not in ON_ERROR or (state and on_error != "fail_closed"):
-        raise UsageError(
-            f"on_error of task {name!r}", value=options.on_error, advice=advise_known(on_error, ON_ERROR)
-        )
+        raise UsageError(f"on_error of task {name!r}", value=options.on_error, advice=advise_known(on_error, ON_ERROR))
     if options.attempts < 1 or options.timeout_ms < 1 or any(wait < 0 for wait in options.waits_ms):
         raise UsageError(f"attempts, timeout_ms or waits_ms of task {name!r}", advice="use positive numbers")
     has_effects = operator.mark is not None and operator.mark.has_effects

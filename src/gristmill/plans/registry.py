@@ -83,9 +83,7 @@ def discover_flows() -> list[Flow]:
         try:
             flow = entry.load()
         except GristmillError as error:
-            raise ConfigError(
-                f"flow {entry.name!r} of {entry.value} cannot be loaded", advice=str(error)
-            ) from error
+            raise ConfigError(f"flow {entry.name!r} of {entry.value} cannot be loaded", advice=str(error)) from error
         if not isinstance(flow, Flow):
             raise ConfigError(f"entry point {entry.name!r} is not a Flow", value=repr(flow))
         found[flow.name] = flow
@@ -99,9 +97,7 @@ def load_flow_file(path: Path) -> list[Flow]:
         ConfigError: no such file, it does not import, or it holds neither.
     """
     if not path.is_file():
-        raise ConfigError(
-            "flow file does not exist", value=str(path), advice="give the path of a Python file"
-        )
+        raise ConfigError("flow file does not exist", value=str(path), advice="give the path of a Python file")
     name = path.stem
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
@@ -112,9 +108,7 @@ def load_flow_file(path: Path) -> list[Flow]:
         spec.loader.exec_module(module)
     except Exception as error:
         sys.modules.pop(name, None)
-        raise ConfigError(
-            f"flow file {path} does not import", value=f"{type(error).__name__}: {error}"
-        ) from error
+        raise ConfigError(f"flow file {path} does not import", value=f"{type(error).__name__}: {error}") from error
     members = list(vars(module).values())
     flows = [member for member in members if isinstance(member, Flow)]
     if flows:
@@ -154,9 +148,7 @@ def _refuse_framework(flow: Flow, plan: Plan) -> None:
         module = placement.operator.function.__module__
         if any(module == room or module.startswith(f"{room}.") for room in FRAMEWORK_MODULES):
             advice = "framework rooms hold no business rule; move the task into a flow package"
-            raise ConfigError(
-                f"task {placement.name!r} of flow {flow.name!r} lives in", value=module, advice=advice
-            )
+            raise ConfigError(f"task {placement.name!r} of flow {flow.name!r} lives in", value=module, advice=advice)
 
 
 def _collect_generators(flows: Sequence[Flow], plans: dict[str, RegisteredPlan]) -> dict[str, Generator]:
@@ -168,18 +160,12 @@ def _collect_generators(flows: Sequence[Flow], plans: dict[str, RegisteredPlan])
         if generators.setdefault(kind, generator) is not generator:
             raise ConfigError("two generators have one type", value=kind, advice="rename one of them")
         if not generator.weight > 0:
-            raise ConfigError(
-                f"weight of generator {kind!r}", value=generator.weight, advice="use a number above 0"
-            )
+            raise ConfigError(f"weight of generator {kind!r}", value=generator.weight, advice="use a number above 0")
         if generator.max_qps is not None and not generator.max_qps > 0:
-            raise ConfigError(
-                f"max_qps of generator {kind!r}", value=generator.max_qps, advice="above 0, or None"
-            )
+            raise ConfigError(f"max_qps of generator {kind!r}", value=generator.max_qps, advice="above 0, or None")
         if not generator.plans:
             raise ConfigError(f"generator {kind!r} has no plan", advice="Generator(plans=('key',))")
         for key in generator.plans:
             if key not in plans:
-                raise ConfigError(
-                    f"plan key of generator {kind!r}", value=key, advice=advise_known(key, plans)
-                )
+                raise ConfigError(f"plan key of generator {kind!r}", value=key, advice=advise_known(key, plans))
     return generators

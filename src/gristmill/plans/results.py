@@ -68,9 +68,7 @@ def mark_of(result_type: type) -> ResultMark | None:
 def _mark(result_type: S, how: Kept, field: str) -> S:
     name = result_type.__qualname__
     if not issubclass(result_type, msgspec.Struct):
-        raise UsageError(
-            "result type is not a msgspec.Struct", value=name, advice="class X(Struct, frozen=True)"
-        )
+        raise UsageError("result type is not a msgspec.Struct", value=name, advice="class X(Struct, frozen=True)")
     if not result_type.__struct_config__.frozen:
         raise UsageError("result type is mutable", value=name, advice="declare it with frozen=True")
     if "<locals>" in name:
@@ -79,9 +77,7 @@ def _mark(result_type: S, how: Kept, field: str) -> S:
     for attribute, hint in hints.items():
         if not _is_immutable(hint):
             advice = "use tuple, frozenset, frozen structs and plain values only"
-            raise UsageError(
-                f"field {attribute!r} of result type {name} is mutable", value=str(hint), advice=advice
-            )
+            raise UsageError(f"field {attribute!r} of result type {name} is mutable", value=str(hint), advice=advice)
     mark = ResultMark(how, field, "labels" in hints, "contributions" in hints, "effects" in hints)
     setattr(result_type, _MARK, mark)
     return result_type

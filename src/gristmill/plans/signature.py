@@ -50,9 +50,7 @@ class Signature:
                 else:
                     self.config_defaults[parameter.name] = parameter.default
             elif parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
-                raise UsageError(
-                    f"task {name!r} takes variable arguments", value=parameter.name, advice="name them"
-                )
+                raise UsageError(f"task {name!r} takes variable arguments", value=parameter.name, advice="name them")
             else:
                 parameters.append(self._read(parameter.name, hints.get(parameter.name)))
         self.parameters = tuple(parameters)
@@ -72,16 +70,12 @@ class Signature:
         wanted, optional = _strip_none(hint)
         if isinstance(wanted, type) and mark_of(wanted) is not None:
             return Parameter(name, "result", wanted, optional)
-        advice = (
-            "use Item, a marked result, Annotated[port, Role(...)] or RunScope; configuration goes after '*'"
-        )
+        advice = "use Item, a marked result, Annotated[port, Role(...)] or RunScope; configuration goes after '*'"
         raise UsageError(f"parameter {name!r} of task {self._name!r}", value=str(hint), advice=advice)
 
     def _read_return(self, hints: dict[str, Any]) -> tuple[type[msgspec.Struct] | None, frozenset[type]]:
         if "return" not in hints:
-            raise UsageError(
-                f"task {self._name!r} has no return annotation", advice="e.g. '-> Topics | Skip'"
-            )
+            raise UsageError(f"task {self._name!r} has no return annotation", advice="e.g. '-> Topics | Skip'")
         hint = hints["return"]
         members = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
         outcomes = {member for member in members if member in OUTCOMES}

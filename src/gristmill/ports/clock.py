@@ -14,8 +14,8 @@ class Clock(Protocol):
         """Return UTC epoch milliseconds; never less than an earlier answer of this clock."""
         ...
 
-    def monotonic_ms(self) -> int:
-        """Return milliseconds of a clock that only goes forward; the origin is arbitrary."""
+    def monotonic_us(self) -> int:
+        """Return microseconds of a clock that only goes forward; the origin is arbitrary."""
         ...
 
     async def sleep_ms(self, duration_ms: int) -> None:

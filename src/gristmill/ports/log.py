@@ -53,9 +53,7 @@ class Log(Protocol):
         """
         ...
 
-    async def accept(
-        self, leases: Sequence[Lease], *, then: Sequence[tuple[str, NewRecord]] = ()
-    ) -> list[bool]:
+    async def accept(self, leases: Sequence[Lease], *, then: Sequence[tuple[str, NewRecord]] = ()) -> list[bool]:
         """End records for good; False where the lease was no longer this one (nothing done for it).
 
         `then` are (topic, record) pairs appended in the same step when every lease was still owned; if any was lost,
@@ -63,9 +61,7 @@ class Log(Protocol):
         """
         ...
 
-    async def release(
-        self, leases: Sequence[Lease], *, delay_ms: int = 0, counted: bool = True
-    ) -> list[bool]:
+    async def release(self, leases: Sequence[Lease], *, delay_ms: int = 0, counted: bool = True) -> list[bool]:
         """Give records back, to be delivered again after `delay_ms`; `counted=False` takes the attempt back."""
         ...
 
@@ -93,9 +89,7 @@ class Log(Protocol):
         """Return the names of all topics, sorted."""
         ...
 
-    def read_all(
-        self, topic: str, *, after: int = 0, until_end: bool = True
-    ) -> AsyncIterator[list[StoredRecord]]:
+    def read_all(self, topic: str, *, after: int = 0, until_end: bool = True) -> AsyncIterator[list[StoredRecord]]:
         """Yield batches of all records with offset > `after`, oldest first, without leases (broadcast reading).
 
         Stops at the end seen when it gets there, or goes on waiting for more when `until_end` is False.

@@ -25,9 +25,7 @@ class Completion(msgspec.Struct, frozen=True):
 class LLM(Protocol):
     """A chat model behind a role such as `safety`; which model that is, configuration decides."""
 
-    async def complete(
-        self, prompt: str, *, schema: dict[str, Any] | None = None, deadline_ms: int
-    ) -> Completion:
+    async def complete(self, prompt: str, *, schema: dict[str, Any] | None = None, deadline_ms: int) -> Completion:
         """Return one answer, valid against `schema` if given, or raise `Unavailable` by `deadline_ms` from now."""
         ...
 

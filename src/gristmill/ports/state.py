@@ -55,7 +55,7 @@ class State(Protocol):
         ...
 
     async def runs_between(self, generator: str, *, after: int, limit: int) -> list[StoredRun]:
-        """Return runs of a generator with position > `after`, by position then plan; all runs of a position together."""
+        """Return runs of a generator with position > `after`, by position then plan; no position is cut in two."""
         ...
 
     async def events(self, item_id: ItemId) -> list[Event]:
@@ -66,9 +66,7 @@ class State(Protocol):
         """Return the contributions of items as they stand now; items without any are absent."""
         ...
 
-    async def quarantined(
-        self, generator: str = "", *, after: int = 0, limit: int = 100
-    ) -> list[StoredQuarantine]:
+    async def quarantined(self, generator: str = "", *, after: int = 0, limit: int = 100) -> list[StoredQuarantine]:
         """Return quarantined records with position > `after` by position, optionally of one generator."""
         ...
 
