@@ -7,16 +7,17 @@ LEDGER=build/ledger.tsv
 PYTEST_NOTHING_COLLECTED=5
 
 run_shelf() { # $1: kind, $2: name, rest: command
-    local kind=$1 name=$2 status=0 started=$SECONDS
+    local kind=$1 name=$2 status=0 verdict=ok started=$SECONDS
     shift 2
     printf '\n== %s\n' "$name"
     "$@" || status=$?
     if [[ $kind == pytest && $status == "$PYTEST_NOTHING_COLLECTED" ]]; then
         echo "shelf $name: no test is marked for it yet, so there was nothing to run"
-        status=0
+        status=0 verdict="nothing to run"
     fi
+    [[ $status == 0 ]] || verdict="failed ($status)"
     mkdir -p "$(dirname "$LEDGER")"
-    printf '%s\t%d\t%s\n' "$name" $((SECONDS - started)) "$([[ $status == 0 ]] && echo ok || echo "failed ($status)")" >>"$LEDGER"
+    printf '%s\t%d\t%s\n' "$name" $((SECONDS - started)) "$verdict" >>"$LEDGER"
     return "$status"
 }
 
@@ -25,7 +26,7 @@ show_ledger() { # $1: budget in seconds
     printf '\nLedger (seconds per shelf)\n'
     awk -F '\t' -v budget="$1" '
         { printf "  %-14s %6d  %s\n", $1, $2, $3; total += $2 }
-        END { printf "  %-14s %6d  of %d%s\n", "total", total, budget, total > budget ? "  OVER BUDGET" : "" }' "$LEDGER"
+        END { printf "  %-14s %6d  of %d%s\n", "total", total, budget, (total > budget ? "  OVER BUDGET" : "") }' "$LEDGER"
 }
 
 case ${1:-} in
