@@ -22,9 +22,7 @@ def test_no_core_imports_what_touches_the_world() -> None:
         for line, name in imports(file)
         if name.split(".")[0] in touches_the_world
     ]
-    assert not offences, report(
-        offences, advice="Hand these cores the value (now_ms, a draw) and let the shell act:"
-    )
+    assert not offences, report(offences, advice="Hand these cores the value (now_ms, a draw) and let the shell act:")
 
 
 def test_no_core_leans_on_its_shell() -> None:
@@ -32,13 +30,9 @@ def test_no_core_leans_on_its_shell() -> None:
         f"{file.path}:{line} imports {name}"
         for file in core_files()
         for line, name in imports(file)
-        if name.split(".")[0] == "gristmill"
-        and not name.startswith(CORE_MAY_STAND_ON)
-        and not is_core(name.split("."))
+        if name.split(".")[0] == "gristmill" and not name.startswith(CORE_MAY_STAND_ON) and not is_core(name.split("."))
     ]
-    assert not offences, report(
-        offences, advice="Move the value these cores need into a core or into domain:"
-    )
+    assert not offences, report(offences, advice="Move the value these cores need into a core or into domain:")
 
 
 def test_no_core_awaits() -> None:

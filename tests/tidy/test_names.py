@@ -78,9 +78,7 @@ def is_public(file: TrackedFile) -> bool:
 def public_definitions(file: TrackedFile) -> list[str]:
     """Functions and classes that the module defines at its top without a leading underscore."""
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    return [
-        node.name for node in file.syntax.body if isinstance(node, kinds) and not node.name.startswith("_")
-    ]
+    return [node.name for node in file.syntax.body if isinstance(node, kinds) and not node.name.startswith("_")]
 
 
 def listed_names(file: TrackedFile) -> list[str] | None:

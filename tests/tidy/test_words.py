@@ -22,9 +22,7 @@ def test_no_file_names_a_place_of_one_machine() -> None:
 
 def test_no_file_points_to_a_number_of_a_tracker() -> None:
     offences = lines_that_match(TRACKER_NUMBER)
-    assert not offences, report(
-        offences, advice="Say the reason itself, so that it reads without the tracker:"
-    )
+    assert not offences, report(offences, advice="Say the reason itself, so that it reads without the tracker:")
 
 
 def lines_that_match(pattern: re.Pattern[str]) -> list[str]:
