@@ -1,0 +1,197 @@
+"""Turns the raw bytes of one record into an item to be, or into the list of everything that is wrong with it. Pure.
+
+A record is one JSON object in UTF-8. Which field is which is found by name (`intake.fields`) or given by a mapping;
+everything else goes to `ext`. A record without an id gets the one that its position gives (`line-17`, `record-4711`).
+The first name of a target (`id`, `text`, `author`, `created_at`, `kind`) and a mapped field are meant: a value of the
+wrong type is a fault. Any other name is a guess: a value that does not fit stays in `ext`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from gristmill.domain.intake import MappedRecord, Violations
+from gristmill.domain.item import freeze
+from gristmill.intake.faults import find_byte_faults, find_escape_faults, find_value_faults
+from gristmill.intake.fields import FieldMap, fold_name, read_path
+from gristmill.intake.times import TimeUnreadable, parse_time_ms
+
+__all__ = ["RecordMapper"]
+
+INPUT_ID_BYTES_MAX = 512
+TEXT_BYTES_MAX = 1024 * 1024
+KIND_BYTES_MAX = 64
+KIND_DEFAULT = "post"
+
+AUTHOR_KEYS = ("id", "user_id", "username", "screen_name", "handle", "name")
+"""Where an author that is an object keeps its id, best first."""
+
+
+class RecordMapper:
+    """Maps the records of one Source."""
+
+    def __init__(self, fields: FieldMap, *, source: str, kind: str = KIND_DEFAULT) -> None:
+        self._fields = fields
+        self._source = source
+        self._kind = kind
+
+    def map(self, raw: bytes, *, fallback_id: str, broken: str = "") -> MappedRecord | Violations:
+        """Return the record mapped, or all its faults.
+
+        Args:
+            fallback_id: the id of a record that brings none.
+            broken: a fault that the reader of the file has found already; the bytes are then not looked at further.
+        """
+        if broken:
+            return _refuse([broken])
+        faults = find_byte_faults(raw)
+        if faults:
+            return _refuse(faults)
+        try:
+            decoded = msgspec.json.decode(raw)
+        except (msgspec.DecodeError, msgspec.ValidationError) as error:
+            return _refuse([*find_escape_faults(raw), f"record: invalid JSON: {error}"])
+        except RecursionError:
+            return _refuse(["record: nested too deeply to be read"])
+        if not isinstance(decoded, dict):
+            return _refuse([f"record: expected a JSON object, got {_name_type(decoded)}"])
+        faults = find_value_faults(raw, decoded)
+        reading = _Reading(self._fields, decoded)
+        mapped = MappedRecord(
+            input_id=reading.read_id(fallback_id),
+            kind=reading.read_kind(self._kind),
+            source=self._source,
+            text=reading.read_text(),
+            author=reading.read_author(),
+            created_at_ms=reading.read_created_at_ms(),
+            ext=reading.rest(),
+        )
+        faults += reading.faults
+        return _refuse(faults) if faults else mapped
+
+
+class _Reading:
+    """One pass over one record: takes fields out and notes what is wrong with them."""
+
+    def __init__(self, fields: FieldMap, record: dict[str, Any]) -> None:
+        self._fields = fields
+        self._record = record
+        self._names = {fold_name(name): name for name in reversed(record)}
+        self._used: set[str] = set()
+        self.faults: list[str] = []
+
+    def read_id(self, fallback_id: str) -> str:
+        for name, value, meant in self._candidates("id"):
+            if value is None or value == "":
+                continue
+            if isinstance(value, (str, int)) and not isinstance(value, bool):
+                if len(text := str(value).strip()) > 0:
+                    self._used.add(name)
+                    return self._check_id(name, text)
+                continue
+            if meant:
+                self._note(name, "text or a whole number", value)
+                return fallback_id
+        return fallback_id
+
+    def read_text(self) -> str:
+        misfits: list[tuple[str, Any]] = []
+        empty = ""
+        for name, value, _ in self._candidates("text"):
+            if isinstance(value, str):
+                if value.strip():
+                    self._used.add(name)
+                    return self._check_text(name, value)
+                empty = empty or name
+            elif value is not None:
+                misfits.append((name, value))
+        for name, value in misfits:
+            self._note(name, "text", value)
+        if empty:
+            self.faults.append(f"{empty}: is empty")
+        elif not misfits:
+            wanted = self._fields.given.get("text", "")
+            where = f"no field {wanted!r}" if wanted else "no field has a name known for it; name it: text=FIELD"
+            self.faults.append(f"text: is missing ({where})")
+        return ""
+
+    def read_author(self) -> str | None:
+        for name, value, meant in self._candidates("author"):
+            author = _author_of(value)
+            if author is not None:
+                if not isinstance(value, Mapping):
+                    self._used.add(name)
+                return author
+            if meant and value is not None and value != "":
+                self._note(name, "text or a number", value)
+        return None
+
+    def read_created_at_ms(self) -> int | None:
+        for name, value, meant in self._candidates("created_at"):
+            if value is None or value == "":
+                continue
+            try:
+                at_ms = parse_time_ms(value)
+            except TimeUnreadable as error:
+                if meant:
+                    self.faults.append(f"{name}: {error}")
+                continue
+            self._used.add(name)
+            return at_ms
+        return None
+
+    def read_kind(self, default: str) -> str:
+        for name, value, meant in self._candidates("kind"):
+            if isinstance(value, str) and value.strip():
+                if len(value.encode("utf-8", "replace")) > KIND_BYTES_MAX:
+                    self.faults.append(f"{name}: longer than {KIND_BYTES_MAX} bytes")
+                self._used.add(name)
+                return value.strip()
+            if meant and value is not None and value != "":
+                self._note(name, "text", value)
+        return default
+
+    def rest(self) -> Mapping[str, Any]:
+        rest = {name: value for name, value in self._record.items() if name not in self._used}
+        frozen: Mapping[str, Any] = freeze(rest)
+        return frozen
+
+    def _candidates(self, target: str) -> list[tuple[str, Any, bool]]:
+        given = self._fields.given.get(target)
+        if given is not None:
+            return [(given, read_path(self._record, given), True)]
+        names = self._fields.candidates(target, self._names)
+        return [(name, self._record[name], fold_name(name) == fold_name(target)) for name in names]
+
+    def _check_id(self, name: str, text: str) -> str:
+        if len(text.encode("utf-8", "replace")) > INPUT_ID_BYTES_MAX:
+            self.faults.append(f"{name}: longer than {INPUT_ID_BYTES_MAX} bytes")
+        return text
+
+    def _check_text(self, name: str, text: str) -> str:
+        if len(text) > TEXT_BYTES_MAX or len(text.encode("utf-8", "replace")) > TEXT_BYTES_MAX:
+            self.faults.append(f"{name}: larger than {TEXT_BYTES_MAX} bytes")
+        return text
+
+    def _note(self, name: str, expected: str, value: Any) -> None:
+        self.faults.append(f"{name}: expected {expected}, got {_name_type(value)}")
+
+
+def _author_of(value: Any) -> str | None:
+    if isinstance(value, Mapping):
+        return next((found for key in AUTHOR_KEYS if (found := _author_of(value.get(key))) is not None), None)
+    if isinstance(value, (str, int)) and not isinstance(value, bool):
+        return str(value).strip() or None
+    return None
+
+
+def _name_type(value: Any) -> str:
+    names = {dict: "an object", list: "a list", str: "text", bool: "true or false", int: "a number", float: "a number"}
+    return names.get(type(value), "null")
+
+
+def _refuse(faults: list[str]) -> Violations:
+    return Violations(reason=faults[0], violations=tuple(dict.fromkeys(faults)))
