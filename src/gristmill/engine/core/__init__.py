@@ -1,0 +1,1 @@
+"""Decisions of the engine: events in, commands out. No IO, no clock, no chance."""
