@@ -1,0 +1,1 @@
+"""Backends of the ports; the only place that imports client libraries."""

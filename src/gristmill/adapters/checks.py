@@ -1,0 +1,52 @@
+"""What every backend refuses before it does anything, so that all of them refuse alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gristmill.domain.commit import Commit, RunCommit
+from gristmill.domain.errors import UsageError
+from gristmill.domain.ids import RunId
+from gristmill.domain.log import NewRecord
+from gristmill.ports.log import RECORD_BYTES_MAX, RECORDS_PER_CALL_MAX
+from gristmill.ports.state import COMMITS_PER_CALL_MAX
+
+__all__ = ["check_commits", "check_limit", "check_records", "check_run_id"]
+
+RUN_ID_DIGITS = 32
+HEX_DIGITS = frozenset("0123456789abcdef")
+
+
+def check_records(records: Sequence[NewRecord]) -> None:
+    """Refuse an append of no, too many or too large records."""
+    if not records:
+        raise UsageError("append needs at least one record", advice="do not call it with an empty batch")
+    if len(records) > RECORDS_PER_CALL_MAX:
+        advice = f"append at most {RECORDS_PER_CALL_MAX} records a call"
+        raise UsageError("too many records in one append", value=len(records), advice=advice)
+    largest_bytes = max(len(record.value) for record in records)
+    if largest_bytes > RECORD_BYTES_MAX:
+        advice = f"keep values within {RECORD_BYTES_MAX} bytes; put more into a blob that the record refers to"
+        raise UsageError("record is too large", value=largest_bytes, advice=advice)
+
+
+def check_limit(limit: int, *, most: int = RECORDS_PER_CALL_MAX) -> None:
+    """Refuse a limit that asks for nothing or for more than one answer may hold."""
+    if not 1 <= limit <= most:
+        raise UsageError("limit is out of range", value=limit, advice=f"ask for 1..{most}")
+
+
+def check_commits(commits: Sequence[Commit]) -> None:
+    """Refuse too many commits in one call, and run ids that cannot be keys."""
+    if len(commits) > COMMITS_PER_CALL_MAX:
+        advice = f"commit at most {COMMITS_PER_CALL_MAX} runs a call"
+        raise UsageError("too many commits in one call", value=len(commits), advice=advice)
+    for commit in commits:
+        if isinstance(commit, RunCommit):
+            check_run_id(commit.run_id)
+
+
+def check_run_id(run_id: RunId) -> None:
+    """Refuse a run id that is not 32 lower-case hexadecimal digits."""
+    if len(run_id) != RUN_ID_DIGITS or not HEX_DIGITS.issuperset(run_id):
+        raise UsageError("run id is not 32 hexadecimal digits", value=run_id, advice="derive it with compute_run_id")

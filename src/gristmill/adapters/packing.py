@@ -1,0 +1,162 @@
+"""How runs, items and contributions are packed into one blob each; shared by the embedded backends.
+
+Everything goes through the codec, in memory too, so that what is read back is plain decoded data on every backend
+and a value that cannot be encoded is refused by every backend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from gristmill.domain.commit import Contributed, RunCommit, StoredRun
+from gristmill.domain.contribution import Join
+from gristmill.domain.errors import UsageError
+from gristmill.domain.ids import ItemId, RunId
+from gristmill.domain.item import AppliedLabel, Cell, Item, freeze
+from gristmill.domain.run import Effect, Event, RunStatus, TaskReport
+
+__all__ = [
+    "PlacedContribution",
+    "RunBody",
+    "merge_effects",
+    "pack",
+    "pack_run",
+    "slot_of",
+    "unpack_contributed",
+    "unpack_events",
+    "unpack_item",
+    "unpack_run",
+]
+
+
+class RunBody(msgspec.Struct, frozen=True, array_like=True):
+    """The part of a run that nothing searches by."""
+
+    plan: str
+    plan_version: int
+    started_at_ms: int
+    ended_at_ms: int
+    reason: str
+    error: str
+    attempt: int
+    tasks: tuple[TaskReport, ...]
+    cells: tuple[Cell, ...]
+    labels: tuple[AppliedLabel, ...]
+    effects: tuple[Effect, ...]
+
+
+class PlacedContribution(msgspec.Struct, frozen=True, array_like=True):
+    """A contribution with the log position of the item's revision that made it."""
+
+    position: int
+    contributed: Contributed
+
+
+def slot_of(contributed: Contributed) -> tuple[str, ...]:
+    """Return what makes two contributions of one item the same one, whatever revision of the item made them."""
+    contribution = contributed.contribution
+    if isinstance(contribution, Join):
+        return ("join", contribution.space, contributed.task)
+    return ("count", contribution.space, contributed.task, contribution.key)
+
+
+def merge_effects(stored: Sequence[Effect], new: Sequence[Effect]) -> tuple[Effect, ...]:
+    """Return the effects of a run, each (task, sink) once: what is stored stays, the first of a key wins."""
+    kept = {(effect.task, effect.sink): effect for effect in reversed([*stored, *new])}
+    return tuple(reversed(kept.values()))
+
+
+def _encode_other(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise NotImplementedError(f"values of type {type(value).__qualname__} cannot be stored")
+
+
+_encoder = msgspec.msgpack.Encoder(enc_hook=_encode_other)
+_body_decoder = msgspec.msgpack.Decoder(RunBody)
+_item_decoder = msgspec.msgpack.Decoder(Item)
+_events_decoder = msgspec.msgpack.Decoder(list[Event])
+_contributed_decoder = msgspec.msgpack.Decoder(list[PlacedContribution])
+
+
+def pack(value: Any) -> bytes:
+    """Encode structs, plain data and read-only mappings.
+
+    Raises:
+        UsageError: a value has a type that no codec knows.
+    """
+    try:
+        return _encoder.encode(value)
+    except (TypeError, NotImplementedError, OverflowError, UnicodeEncodeError) as error:
+        raise UsageError("a value cannot be stored", value=str(error), advice="return encodable results") from error
+
+
+def pack_run(commit: RunCommit, effects: Sequence[Effect] | None = None) -> bytes:
+    """Encode what a stored run keeps beside its keys; `effects` replaces those of the commit.
+
+    Raises:
+        UsageError: a cell, label or effect cannot be encoded; the plan is named.
+    """
+    body = RunBody(
+        commit.plan,
+        commit.plan_version,
+        commit.started_at_ms,
+        commit.ended_at_ms,
+        commit.reason,
+        commit.error,
+        commit.attempt,
+        commit.tasks,
+        commit.cells,
+        commit.labels,
+        commit.effects if effects is None else tuple(effects),
+    )
+    try:
+        return _encoder.encode(body)
+    except (TypeError, NotImplementedError, OverflowError, UnicodeEncodeError) as error:
+        fields = [cell.field for cell in commit.cells]
+        advice = f"make the results of the tasks that write {fields} encodable"
+        raise UsageError(f"run of plan {commit.plan!r} cannot be stored", value=str(error), advice=advice) from error
+
+
+def unpack_run(
+    blob: bytes, *, run_id: RunId, generator: str, item_id: ItemId, position: int, status: RunStatus
+) -> StoredRun:
+    """Put a stored run together from its blob and its keys."""
+    body = _body_decoder.decode(blob)
+    return StoredRun(
+        run_id=run_id,
+        plan=body.plan,
+        plan_version=body.plan_version,
+        generator=generator,
+        item_id=item_id,
+        position=position,
+        status=status,
+        started_at_ms=body.started_at_ms,
+        ended_at_ms=body.ended_at_ms,
+        reason=body.reason,
+        error=body.error,
+        attempt=body.attempt,
+        tasks=body.tasks,
+        cells=body.cells,
+        labels=body.labels,
+        effects=body.effects,
+    )
+
+
+def unpack_item(blob: bytes) -> Item:
+    """Decode an item; its `ext` is frozen again."""
+    item = _item_decoder.decode(blob)
+    return msgspec.structs.replace(item, ext=freeze(item.ext))
+
+
+def unpack_events(blob: bytes) -> list[Event]:
+    """Decode the events that one commit added to an item."""
+    return _events_decoder.decode(blob)
+
+
+def unpack_contributed(blob: bytes) -> list[PlacedContribution]:
+    """Decode the contributions of an item."""
+    return _contributed_decoder.decode(blob)
