@@ -18,8 +18,9 @@ from collections.abc import Sequence
 
 import msgspec
 
+from gristmill.domain.errors import UsageError
 from gristmill.domain.ids import ItemId
-from gristmill.domain.item import AppliedLabel
+from gristmill.domain.item import AppliedLabel, check_label
 
 __all__ = ["Contribution", "Count", "Join", "Resolved", "decide_labels"]
 
@@ -36,6 +37,9 @@ class Join(msgspec.Struct, frozen=True, tag="join"):
         label: given to every member but the leader.
         reason: may use `{leader}` (input id of the leader) and `{size}`.
         unless: a label that makes this one redundant (an exact duplicate is not also a near one).
+
+    Raises:
+        UsageError: no key, too many keys, an empty space, or not a label.
     """
 
     space: str
@@ -44,6 +48,11 @@ class Join(msgspec.Struct, frozen=True, tag="join"):
     reason: str
     score: float = 1.0
     unless: str = ""
+
+    def __post_init__(self) -> None:
+        _check_space(self.space)
+        check_label(self.label, self.score)
+        _check_keys(self.space, self.keys)
 
 
 class Count(msgspec.Struct, frozen=True, tag="count"):
@@ -54,6 +63,9 @@ class Count(msgspec.Struct, frozen=True, tag="count"):
         window_ms: the window `(at_ms - window_ms, at_ms]`.
         threshold: the label applies when the item is at least the `threshold`-th sighting in its window.
         reason: may use `{count}` and `{key}`.
+
+    Raises:
+        UsageError: an empty space or key, a window or threshold below 1, or not a label.
     """
 
     space: str
@@ -65,6 +77,15 @@ class Count(msgspec.Struct, frozen=True, tag="count"):
     reason: str
     score: float = 0.9
     unless: str = ""
+
+    def __post_init__(self) -> None:
+        _check_space(self.space)
+        check_label(self.label, self.score)
+        if not self.key:
+            raise UsageError(f"Count in space {self.space!r} has an empty key", advice="contribute nothing instead")
+        if self.window_ms < 1 or self.threshold < 1:
+            got = (self.window_ms, self.threshold)
+            raise UsageError(f"window_ms, threshold of Count in space {self.space!r}", value=got, advice="at least 1")
 
 
 Contribution = Join | Count
@@ -92,18 +113,36 @@ class Resolved(msgspec.Struct, frozen=True):
 def decide_labels(
     item_id: ItemId, resolved: Sequence[Resolved], *, given: frozenset[str] = frozenset()
 ) -> list[AppliedLabel]:
-    """Return the labels that follow from resolved contributions of one item; `given` are labels it already has."""
-    labels: list[AppliedLabel] = []
+    """Return the labels that follow from resolved contributions of one item, sorted; `given` are labels it already has.
+
+    The order of `resolved` does not matter: a label is decided after every label that its `unless` may name.
+    """
+    waiting = sorted(
+        {(_label_of(entry), entry.contribution.unless) for entry in resolved if _applies(item_id, entry)},
+        key=lambda pair: (msgspec.structs.astuple(pair[0]), pair[1]),
+    )
     held = set(given)
-    for entry in sorted(resolved, key=lambda entry: entry.contribution.unless != ""):
-        contribution = entry.contribution
-        if contribution.unless and contribution.unless in held:
-            continue
-        if not _applies(item_id, entry):
-            continue
-        held.add(contribution.label)
-        labels.append(_label_of(entry))
-    return labels
+    labels: list[AppliedLabel] = []
+    while waiting:
+        undecided = {label.val for label, _ in waiting}
+        # Labels that exclude each other in a circle: the first by name goes first.
+        ready = [pair for pair in waiting if pair[1] not in undecided] or waiting[:1]
+        waiting = [pair for pair in waiting if pair not in ready]
+        labels += [label for label, unless in ready if unless not in held]
+        held.update(label.val for label in labels)
+    return sorted(labels, key=msgspec.structs.astuple)
+
+
+def _check_space(space: str) -> None:
+    if not space:
+        raise UsageError("space of a contribution is empty", advice="name the family of keys, e.g. 'exact'")
+
+
+def _check_keys(space: str, keys: object) -> None:
+    # One string is a sequence too: its letters as keys would join everything with everything.
+    if not isinstance(keys, (tuple, list)) or not 1 <= len(keys) <= KEYS_PER_JOIN_MAX or not all(keys):
+        advice = f"give a tuple of 1 to {KEYS_PER_JOIN_MAX} keys; an item without one contributes nothing"
+        raise UsageError(f"keys of Join in space {space!r}", value=keys, advice=advice)
 
 
 def _applies(item_id: ItemId, entry: Resolved) -> bool:
@@ -115,7 +154,7 @@ def _applies(item_id: ItemId, entry: Resolved) -> bool:
 def _label_of(entry: Resolved) -> AppliedLabel:
     contribution = entry.contribution
     if isinstance(contribution, Join):
-        reason = contribution.reason.replace("{leader}", entry.leader_input_id).replace("{size}", str(entry.size))
+        reason = contribution.reason.replace("{size}", str(entry.size)).replace("{leader}", entry.leader_input_id)
         evidence = (entry.leader_input_id,)
     else:
         reason = contribution.reason.replace("{count}", str(entry.size)).replace("{key}", contribution.key)

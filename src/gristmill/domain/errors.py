@@ -15,6 +15,8 @@ Each error carries fields, not a formatted sentence: the thing, its value, and t
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 __all__ = [
     "ConfigError",
     "DataError",
@@ -43,10 +45,18 @@ class GristmillError(Exception):
         self.value = value
         self.advice = advice
 
+    def __reduce__(self) -> tuple[Callable[..., GristmillError], tuple[type[GristmillError], str, object, str]]:
+        # Errors travel back from worker processes; the default would call __init__ with three positions.
+        return _rebuild, (type(self), self.thing, self.value, self.advice)
+
     def __str__(self) -> str:
         shown = "" if self.value is None else f": {self.value!r}"
         step = f" ({self.advice})" if self.advice else ""
         return f"{self.thing}{shown}{step}"
+
+
+def _rebuild(kind: type[GristmillError], thing: str, value: object, advice: str) -> GristmillError:
+    return kind(thing, value=value, advice=advice)
 
 
 class UsageError(GristmillError):

@@ -15,7 +15,7 @@ from typing import NewType
 
 import msgspec
 
-from gristmill.domain.errors import InvariantBroken
+from gristmill.domain.errors import InvariantBroken, UsageError
 
 __all__ = [
     "IDS_PER_DAY",
@@ -50,10 +50,13 @@ def decide_segment(row: tuple[int, int] | None, *, day: int, step: int) -> Segme
 
     Raises:
         InvariantBroken: the day is full.
+        UsageError: `step` is below 1.
     """
     kept_day, start = row if row is not None else (day, 0)
     if day > kept_day:
         kept_day, start = day, 0
+    if step < 1:
+        raise UsageError("step of an id segment", value=step, advice="take at least one id")
     if start + step > IDS_PER_DAY:
         raise InvariantBroken("item ids of a day are used up", value=kept_day, advice="wait for the next day")
     return Segment(day=kept_day, start=start, stop=start + step)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
+from gristmill.domain.errors import DataError, UsageError
 from gristmill.domain.ids import ItemId
 
-__all__ = ["AppliedLabel", "Cell", "Item", "Label", "freeze", "thaw"]
+__all__ = ["AppliedLabel", "Cell", "Item", "Label", "check_label", "freeze", "thaw"]
+
+_LABEL = re.compile(r"[a-z](?:[a-z-]{0,126}[a-z])?")
+NESTING_MAX = 64
+"""Levels of mappings and lists in one value: far above real content, far below the interpreter's own limit."""
 
 
 class Item(msgspec.Struct, frozen=True):
@@ -47,12 +53,30 @@ class Label(msgspec.Struct, frozen=True):
         score: 0.0 (unsure) to 1.0 (sure).
         reason: why, for a person.
         evidence: the pieces of the item that led to it.
+
+    Raises:
+        UsageError: `val` or `score` is none of these.
     """
 
     val: str
     score: float
     reason: str
     evidence: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_label(self.val, self.score)
+
+
+def check_label(val: str, score: float) -> None:
+    """Refuse what no reader of labels would understand.
+
+    Raises:
+        UsageError: `val` is not a short lower-case name, or `score` is not within 0.0 .. 1.0.
+    """
+    if not _LABEL.fullmatch(val):
+        raise UsageError("label", value=val, advice="use a-z and '-' only, at most 128 letters")
+    if not 0.0 <= score <= 1.0:
+        raise UsageError(f"score of label {val!r}", value=score, advice="use 0.0 (unsure) to 1.0 (sure)")
 
 
 class AppliedLabel(msgspec.Struct, frozen=True):
@@ -81,11 +105,21 @@ class Cell(msgspec.Struct, frozen=True, array_like=True):
 
 
 def freeze(value: Any) -> Any:
-    """Return the same data with mappings read-only and lists as tuples, all the way down."""
-    if isinstance(value, Mapping):
-        return MappingProxyType({key: freeze(inner) for key, inner in value.items()})
-    if isinstance(value, (list, tuple)):
-        return tuple(freeze(inner) for inner in value)
+    """Return the same data with mappings read-only and lists as tuples, all the way down.
+
+    Raises:
+        DataError: it is nested deeper than NESTING_MAX levels.
+    """
+    return _freeze(value, NESTING_MAX)
+
+
+def _freeze(value: Any, levels: int) -> Any:
+    if isinstance(value, (Mapping, list, tuple)):
+        if not levels:
+            raise DataError("value is nested too deeply", value=f"more than {NESTING_MAX} levels")
+        if isinstance(value, Mapping):
+            return MappingProxyType({key: _freeze(inner, levels - 1) for key, inner in value.items()})
+        return tuple(_freeze(inner, levels - 1) for inner in value)
     return value
 
 
