@@ -16,7 +16,10 @@ Anchor = Union["Operator", "Placement", str]
 
 
 class Placement(msgspec.Struct, frozen=True, eq=False):
-    """An Operator at one place of a plan; made by `Operator.use`, whose arguments are explained there."""
+    """An Operator at one place of a plan; made by `Operator.use`, whose arguments are explained there.
+
+    `config` is shared by all runs: a task reads it and leaves it as it is.
+    """
 
     operator: Operator
     name: str

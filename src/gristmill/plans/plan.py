@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
 
-from gristmill.domain.errors import ConfigError
+from gristmill.domain.errors import ConfigError, UsageError
+from gristmill.plans.names import check_name
 from gristmill.plans.operator import Operator
 from gristmill.plans.placement import Placement
 
@@ -24,18 +26,41 @@ class Plan:
         version: raised by the author with each change of meaning; stored with every Run.
         tasks: operators or placements; data edges follow from types, `after` and `after_any` add order.
         durable: the Run row is the truth while it runs, so that a Run may wait, cost money and be steered.
+
+    Raises:
+        UsageError: the key is no name, the version no whole number, or an entry of `tasks` no task.
     """
 
     def __init__(
         self, key: str, *, version: int = 1, tasks: Sequence[Operator | Placement], durable: bool = False
     ) -> None:
+        check_name("plan key", key)
+        if type(version) is not int or version < 1:
+            raise UsageError(f"version of plan {key!r}", value=version, advice="use a whole number from 1")
         self.key = key
         self.version = version
         self.durable = durable
-        self.placements = tuple(place if isinstance(place, Placement) else place.use() for place in tasks)
+        self.placements = _read_tasks(key, tasks)
 
     def __repr__(self) -> str:
         return f"<plan {self.key} version {self.version}>"
+
+
+def _read_tasks(key: str, tasks: Any) -> tuple[Placement, ...]:
+    if not isinstance(tasks, (list, tuple)):
+        raise UsageError(f"tasks of plan {key!r}", value=tasks, advice="give a list: tasks=[...]")
+    placements: list[Placement] = []
+    for entry in tasks:
+        if isinstance(entry, Placement):
+            placements.append(entry)
+        elif isinstance(entry, Operator):
+            placements.append(entry.use())
+        else:
+            is_function = inspect.isroutine(entry)
+            advice = "decorate it with @task" if is_function else "list tasks, or what their use(...) gave"
+            shown = entry.__name__ if is_function else entry
+            raise UsageError(f"tasks of plan {key!r} hold what is not a task", value=shown, advice=advice)
+    return tuple(placements)
 
 
 class Generator(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,6 +107,7 @@ class Flow:
         services: Sequence[Any] = (),
         writes: Writes = "shadow",
     ) -> None:
+        check_name("name of a flow", name)
         _check_entries(name, "plans", plans, Plan)
         _check_entries(name, "generators", generators, Generator)
         for service in services:
@@ -90,7 +116,7 @@ class Flow:
         if writes not in ("on", "shadow", "off"):
             raise ConfigError(f"writes of flow {name!r}", value=writes, advice="on, shadow or off")
         self.name = name
-        self.plans = tuple(plans)
+        self.plans = tuple(dict.fromkeys(plans))  # Registering twice is harmless.
         self.generators = tuple(generators)
         self.services = tuple(services)
         self.writes: Writes = writes
@@ -99,7 +125,9 @@ class Flow:
         return f"<flow {self.name}>"
 
 
-def _check_entries(flow: str, field: str, entries: Sequence[object], wanted: type) -> None:
+def _check_entries(flow: str, field: str, entries: object, wanted: type) -> None:
+    if not isinstance(entries, (list, tuple)):
+        raise TypeError(f"flow {flow!r}: {field} is a list of {wanted.__name__} objects, not {entries!r}")
     for entry in entries:
         if not isinstance(entry, wanted):
             raise TypeError(f"flow {flow!r}: {field} hold {wanted.__name__} objects, not {entry!r}")

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import math
 import pkgutil
+import re
 import sys
-from collections.abc import Sequence
+import traceback
+from collections.abc import Collection, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
+from types import ModuleType
+from typing import cast
 
 import msgspec
 
-from gristmill.domain.errors import ConfigError, GristmillError
+from gristmill.domain.errors import ConfigError
 from gristmill.plans.compile import compile_plan
 from gristmill.plans.graph import Graph
 from gristmill.plans.manifest import FRAMEWORK_MODULES
-from gristmill.plans.names import advise_known
+from gristmill.plans.names import advise_known, check_name
 from gristmill.plans.plan import Flow, Generator, Plan, Writes
 from gristmill.plans.resources import Need
 
@@ -45,6 +50,22 @@ class Registry(msgspec.Struct, frozen=True, eq=False):
         """Return every resource needed, with the key of a plan that needs it."""
         return {need: key for key, plan in self.plans.items() for need in plan.graph.needs}
 
+    def check_needs(self, known: Collection[Need]) -> None:
+        """Refuse a resource that nothing provides; only enabled flows are asked what they need.
+
+        Raises:
+            ConfigError: names the task, the plan and the role, and the nearest known role of that port.
+        """
+        for plan in self.plans.values():
+            for node in plan.graph.nodes:
+                for parameter in node.operator.parameters:
+                    need = parameter.wanted
+                    if parameter.source == "resource" and need not in known:
+                        thing = f"role of task {node.name!r} in plan {plan.graph.key!r} of flow {plan.flow!r}"
+                        port = need.port.__name__
+                        advice = f"no {port} plays it; {advise_known(need.role, _roles(known, need.port))}"
+                        raise ConfigError(thing, value=need.role, advice=advice)
+
 
 def build_registry(
     flows: Sequence[Flow], *, enabled: Sequence[str] | None = None, types: Sequence[str] | None = None
@@ -53,7 +74,8 @@ def build_registry(
 
     Args:
         enabled: names of the flows to take, all by default.
-        types: generator types that configuration asks for; each must be registered.
+        types: generator types that configuration asks for; each must be registered, and there must be one.
+            None where nothing is to be fed by generators (a file, a test).
     Raises:
         ConfigError: see the message; it names the culprit and the known names.
     """
@@ -64,64 +86,106 @@ def build_registry(
         for plan in flow.plans:
             _refuse_framework(flow, plan)
             if plan.key in plans:
-                thing = f"plan key of flows {plans[plan.key].flow!r} and {flow.name!r} is used twice"
+                where = " and ".join(repr(name) for name in dict.fromkeys((plans[plan.key].flow, flow.name)))
+                thing = f"plan key is used twice, in flow {where}"
                 raise ConfigError(thing, value=plan.key, advice="rename one of them")
             plans[plan.key] = RegisteredPlan(compile_plan(plan), flow.name, flow.writes)
     generators = _collect_generators(chosen, plans)
+    if types is not None and not types:
+        advice = f"without one there is nothing to do; {advise_known('', generators)}"
+        raise ConfigError("configuration asks for no generator", advice=advice)
     for wanted in types or ():
         if wanted not in generators:
-            raise ConfigError("generator type", value=wanted, advice=advise_known(wanted, generators))
+            raise ConfigError("no flow registers generator type", value=wanted, advice=advise_known(wanted, generators))
     fed = {key for generator in generators.values() for key in generator.plans}
     warnings = tuple(f"plan {key!r} is fed by no generator" for key in plans if key not in fed)
     return Registry(tuple(chosen), plans, generators, warnings)
 
 
 def discover_flows() -> list[Flow]:
-    """Return the flows of every installed package behind the entry point group `gristmill.flows`, by name."""
-    found: dict[str, Flow] = {}
+    """Return the flows of every installed package behind the entry point group `gristmill.flows`, by entry name.
+
+    Raises:
+        ConfigError: an entry point does not import or is not a Flow.
+    """
+    found: list[Flow] = []
     for entry in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda entry: entry.name):
         try:
             flow = entry.load()
-        except GristmillError as error:
-            raise ConfigError(f"flow {entry.name!r} of {entry.value} cannot be loaded", advice=str(error)) from error
+        except Exception as error:
+            thing = f"flow {entry.name!r} of {entry.value!r} cannot be loaded"
+            raise ConfigError(thing, advice=f"{type(error).__name__}: {error}") from error
         if not isinstance(flow, Flow):
-            raise ConfigError(f"entry point {entry.name!r} is not a Flow", value=repr(flow))
-        found[flow.name] = flow
-    return list(found.values())
+            advice = "point it at a module-level Flow(...)"
+            raise ConfigError(f"entry point {entry.name!r} is not a Flow", value=entry.value, advice=advice)
+        if not any(flow is other for other in found):  # One package can be listed twice while it is edited in place.
+            found.append(flow)
+    return found
 
 
 def load_flow_file(path: Path) -> list[Flow]:
     """Import a Python file and return the Flows it holds; loose Plans become a flow named after the file.
 
+    Modules beside the file can be imported by it, as with a script. Each call imports it anew.
+
     Raises:
-        ConfigError: no such file, it does not import, or it holds neither.
+        ConfigError: no such file, it does not import, it holds neither, or a Plan that its Flows leave out.
     """
+    module = _import_file(path)
+    members = list({id(member): member for member in vars(module).values()}.values())
+    flows = [member for member in members if isinstance(member, Flow)]
+    plans = [member for member in members if isinstance(member, Plan)]
+    registered = {id(plan) for flow in flows for plan in flow.plans}
+    for plan in plans:
+        if flows and id(plan) not in registered:
+            thing = f"plan {plan.key!r} in {path} stands beside a Flow that leaves it out"
+            raise ConfigError(thing, advice=f"add it to Flow({flows[0].name!r}, plans=[...])")
+    if flows:
+        return flows
+    if not plans:
+        advice = "define plan = Plan('name', tasks=[...]) at module level"
+        raise ConfigError("flow file holds neither a Flow nor a Plan", value=str(path), advice=advice)
+    return [Flow(_name_after(path), plans=plans)]
+
+
+def _name_after(path: Path) -> str:
+    return re.sub(r"[^\w.-]", "_", path.stem)
+
+
+def _import_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise ConfigError("flow file does not exist", value=str(path), advice="give the path of a Python file")
-    name = path.stem
+    # A name of its own, since `json.py` must not take the place of a module that everybody uses.
+    name = "gristmill_flow_file_" + re.sub(r"\W", "_", str(path.resolve().with_suffix("")))
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ConfigError("flow file is not a Python file", value=str(path), advice="it should end in .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.append(folder)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         sys.modules.pop(name, None)
-        raise ConfigError(f"flow file {path} does not import", value=f"{type(error).__name__}: {error}") from error
-    members = list(vars(module).values())
-    flows = [member for member in members if isinstance(member, Flow)]
-    if flows:
-        return flows
-    plans = [member for member in members if isinstance(member, Plan)]
-    if not plans:
-        advice = "define plan = Plan('name', tasks=[...]) at module level"
-        raise ConfigError("flow file holds neither a Flow nor a Plan", value=str(path), advice=advice)
-    return [Flow(name, plans=plans)]
+        thing = f"flow file {path}{_line_of(error, path)} does not import"
+        raise ConfigError(thing, advice=f"{type(error).__name__}: {error}") from error
+    return module
+
+
+def _line_of(error: BaseException, path: Path) -> str:
+    """Say which line of the file an error came from; a syntax error says it itself."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == path]
+    return f", line {lines[-1]}," if lines else ""
 
 
 def check_framework_modules() -> None:
-    """Refuse a module in a framework room that the shipped manifest does not list."""
+    """Refuse a module in a framework room that the shipped manifest does not list.
+
+    Raises:
+        ConfigError: names the room and the module.
+    """
     for room, listed in FRAMEWORK_MODULES.items():
         package = importlib.import_module(room)
         present = {module.name for module in pkgutil.iter_modules(package.__path__)}
@@ -151,21 +215,42 @@ def _refuse_framework(flow: Flow, plan: Plan) -> None:
             raise ConfigError(f"task {placement.name!r} of flow {flow.name!r} lives in", value=module, advice=advice)
 
 
+def _roles(known: Collection[Need], port: type) -> list[str]:
+    return [need.role for need in known if need.port is port]
+
+
 def _collect_generators(flows: Sequence[Flow], plans: dict[str, RegisteredPlan]) -> dict[str, Generator]:
     generators: dict[str, Generator] = {}
-    for generator in (generator for flow in flows for generator in flow.generators):
-        kind = generator.type
-        if not kind:
-            raise ConfigError("generator without a type", value=generator.topic, advice="Generator(type=...)")
-        if generators.setdefault(kind, generator) is not generator:
-            raise ConfigError("two generators have one type", value=kind, advice="rename one of them")
-        if not generator.weight > 0:
-            raise ConfigError(f"weight of generator {kind!r}", value=generator.weight, advice="use a number above 0")
-        if generator.max_qps is not None and not generator.max_qps > 0:
-            raise ConfigError(f"max_qps of generator {kind!r}", value=generator.max_qps, advice="above 0, or None")
-        if not generator.plans:
-            raise ConfigError(f"generator {kind!r} has no plan", advice="Generator(plans=('key',))")
-        for key in generator.plans:
-            if key not in plans:
-                raise ConfigError(f"plan key of generator {kind!r}", value=key, advice=advise_known(key, plans))
+    for flow in flows:
+        for generator in flow.generators:
+            kind = generator.type
+            if not kind:
+                thing = f"generator of flow {flow.name!r} without a type"
+                raise ConfigError(thing, value=generator.topic, advice="Generator(type=...)")
+            if generators.setdefault(kind, generator) != generator:
+                thing = f"two generators have one type, the second in flow {flow.name!r}"
+                raise ConfigError(thing, value=kind, advice="rename one of them")
+            _check_generator(generator)
+            for key in generator.plans:
+                if key not in plans:
+                    raise ConfigError(f"plan key of generator {kind!r}", value=key, advice=advise_known(key, plans))
     return generators
+
+
+def _check_generator(generator: Generator) -> None:
+    kind, plans = generator.type, cast("object", generator.plans)
+    check_name("type of a generator", kind)
+    if not generator.topic:
+        raise ConfigError(f"generator {kind!r} has no topic", advice="Generator(topic=...)")
+    if not isinstance(plans, (tuple, list)) or not plans:
+        advice = "give a tuple of plan keys: plans=('key',)"
+        raise ConfigError(f"plans of generator {kind!r}", value=plans, advice=advice)
+    if not _is_positive(generator.weight):
+        raise ConfigError(f"weight of generator {kind!r}", value=generator.weight, advice="use a number above 0")
+    for field, limit in (("max_qps", generator.max_qps), ("max_in_flight", generator.max_in_flight)):
+        if limit is not None and not _is_positive(limit):
+            raise ConfigError(f"{field} of generator {kind!r}", value=limit, advice="use a number above 0, or None")
+
+
+def _is_positive(number: object) -> bool:
+    return isinstance(number, (int, float)) and math.isfinite(number) and number > 0

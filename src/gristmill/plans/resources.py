@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from gristmill.domain.ids import RunId
+from gristmill.plans.names import check_name
 
 __all__ = ["Need", "Role", "RunEnd", "RunScope", "Situation"]
 
@@ -19,6 +20,9 @@ class Role(msgspec.Struct, frozen=True):
     """Names a port by its use: `Annotated[LLM, Role("safety")]`; configuration says which model that is."""
 
     name: str
+
+    def __post_init__(self) -> None:
+        check_name("name of a role", self.name)
 
 
 class Need(NamedTuple):
