@@ -1,0 +1,83 @@
+"""What can be set, with its default, its unit and what it is for. One schema for file, environment and flags.
+
+Values come from, strongest first: flags, environment (`GRISTMILL_<SECTION>__<KEY>`), `gristmill.toml`, defaults of the
+command, the defaults below. How they are merged and explained is in `settings_sources`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+__all__ = ["DispatcherSection", "EngineSection", "FlowsSection", "MainSection", "Settings", "StoreSection"]
+
+Positive = Annotated[int, Meta(ge=1)]
+Seconds = Annotated[float, Meta(ge=0)]
+
+
+class MainSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The process group as a whole."""
+
+    state_dir: Annotated[str, Meta(min_length=1, description="folder that holds all state of this installation")] = (
+        ".gristmill"
+    )
+    environment: Annotated[Literal["dev", "prod"], Meta(description="what disable rules and effects look at")] = "dev"
+    process_model: Annotated[
+        Literal["split", "single"], Meta(description="dispatcher and engines as processes, or all in one")
+    ] = "split"
+    start_timeout_s: Annotated[Seconds, Meta(description="until every process must have started")] = 60
+    shutdown_drain_timeout_s: Annotated[Seconds, Meta(description="records under way may finish after SIGTERM")] = 300
+    gc_interval_s: Annotated[Seconds, Meta(description="between two full garbage collections of a process")] = 28_800
+    gc_jitter_s: Annotated[Seconds, Meta(description="drawn once and added to the interval")] = 900
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], Meta(description="least level logged")] = "info"
+    log_file: Annotated[str, Meta(description="JSON lines go here; empty means standard error")] = ""
+
+
+class DispatcherSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Claims records and hands them to engines."""
+
+    max_in_flight: Annotated[Positive, Meta(description="records under way at once, over all engines")] = 3
+    lease_ms: Annotated[int, Meta(ge=300, description="ownership of a record, renewed every third of it")] = 30_000
+    monitor_interval_s: Annotated[Seconds, Meta(description="between two looks for lost records")] = 15
+    deliveries_max: Annotated[Positive, Meta(description="deliveries that count, deaths of engines included")] = 3
+    recovery_delay_s: Annotated[Seconds, Meta(description="before a failed record comes again the first time")] = 30
+    recovery_factor: Annotated[Positive, Meta(description="each further delay is this many times longer")] = 4
+    recoveries_max: Annotated[int, Meta(ge=0, description="after which a failing record becomes a dead letter")] = 3
+    grace_s: Annotated[Seconds, Meta(description="to stop after the drain; then the process is killed")] = 120
+
+
+class EngineSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Drives runs and commits them."""
+
+    count: Annotated[Positive, Meta(le=64, description="engine processes")] = 1
+    capacity: Annotated[Positive, Meta(description="records one engine takes at once, waiting ones included")] = 512
+    max_concurrency: Annotated[Positive, Meta(description="records with asynchronous plans worked on at once")] = 64
+    task_timeout_s: Annotated[float, Meta(gt=0, description="longest time of one run")] = 900
+    grace_s: Annotated[Seconds, Meta(description="to stop after the drain; then the process is killed")] = 120
+
+
+class StoreSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The embedded store."""
+
+    synchronous: Annotated[
+        Literal["FULL", "NORMAL"], Meta(description="FULL survives power loss, NORMAL a process death")
+    ] = "FULL"
+
+
+class FlowsSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which flows take part."""
+
+    enabled: Annotated[tuple[str, ...], Meta(description="flow names; empty means every flow that is found")] = ()
+    paths: Annotated[tuple[str, ...], Meta(description="further flows as Python files")] = ()
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything that can be set."""
+
+    main: MainSection = MainSection()
+    dispatcher: DispatcherSection = DispatcherSection()
+    engine: EngineSection = EngineSection()
+    store: StoreSection = StoreSection()
+    flows: FlowsSection = FlowsSection()

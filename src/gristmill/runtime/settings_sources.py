@@ -1,0 +1,175 @@
+"""Merges settings from flags, environment, file and defaults, and remembers where each value came from."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import msgspec
+
+from gristmill.domain.errors import ConfigError
+from gristmill.plans.names import advise_known
+from gristmill.runtime.settings import Settings
+
+__all__ = ["FILE_NAME", "Explained", "LoadedSettings", "RUN_DEFAULTS", "load_settings"]
+
+FILE_NAME = "gristmill.toml"
+ENV_PREFIX = "GRISTMILL_"
+ENV_JOIN = "__"
+ENV_FILE_SUFFIX = "_FILE"
+
+PATH_KEYS = ("main.state_dir", "main.log_file", "flows.paths")
+"""Relative paths in a file are meant from the folder of that file."""
+
+RUN_DEFAULTS: dict[str, Any] = {"dispatcher.max_in_flight": 512, "dispatcher.recovery_delay_s": 1}
+"""Defaults of `gristmill run`: a file is worked off at full speed, and a person waits for the last retry."""
+
+
+class Explained(msgspec.Struct, frozen=True):
+    """One setting for a person: its value, where that came from, and what it is for."""
+
+    key: str
+    value: Any
+    origin: str
+    description: str
+
+
+class LoadedSettings(msgspec.Struct, frozen=True):
+    """Checked settings with the origin of each key that is not a default."""
+
+    settings: Settings
+    origins: dict[str, str]
+
+    def explain(self) -> list[Explained]:
+        """Return every setting in the order of the schema."""
+        return [
+            Explained(key, value, self.origins.get(key, "default"), description)
+            for key, _, value, description in _walk(self.settings)
+        ]
+
+    def with_default(self, key: str, value: Any, *, origin: str) -> LoadedSettings:
+        """Return the same with another value, unless somebody has set that key."""
+        if key in self.origins:
+            return self
+        section, _, name = key.partition(".")
+        changed = msgspec.structs.replace(getattr(self.settings, section), **{name: value})
+        settings = msgspec.structs.replace(self.settings, **{section: changed})
+        return LoadedSettings(settings, {**self.origins, key: origin})
+
+
+def load_settings(
+    *,
+    file: Path | None,
+    env: Mapping[str, str],
+    flags: Mapping[str, Any] | None = None,
+    defaults: Mapping[str, Any] | None = None,
+) -> LoadedSettings:
+    """Return the settings, or refuse.
+
+    Args:
+        file: the file to read; None means `gristmill.toml` in the working folder if there is one.
+        flags: `section.key` -> value as given on the command line.
+        defaults: `section.key` -> value that the command prefers.
+    Raises:
+        ConfigError: the file is missing or no TOML, a key is unknown, or a value has the wrong type.
+    """
+    types = {key: hint for key, hint, _, _ in _walk(Settings())}
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for key, value, origin, is_text in [
+        *((key, value, "default of this command", False) for key, value in (defaults or {}).items()),
+        *_read_file(file, types),
+        *_read_env(env, types),
+        *((key, value, "flag", False) for key, value in (flags or {}).items()),
+    ]:
+        values[key] = _convert(key, value, types, origin=origin, is_text=is_text)
+        origins[key] = origin
+    nested: dict[str, dict[str, Any]] = {}
+    for key, value in values.items():
+        section, _, name = key.partition(".")
+        nested.setdefault(section, {})[name] = value
+    return LoadedSettings(msgspec.convert(nested, Settings), origins)
+
+
+Entry = tuple[str, Any, str, bool]
+"""Key, value, origin, and whether the value is text to be parsed."""
+
+
+def _read_file(file: Path | None, types: Mapping[str, Any]) -> Iterator[Entry]:
+    path = file or Path(FILE_NAME)
+    if not path.is_file():
+        if file is not None:
+            raise ConfigError("configuration file does not exist", value=str(file), advice="check --config")
+        return
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise ConfigError("configuration file cannot be read", value=str(path), advice=str(error)) from error
+    sections = {key.partition(".")[0] for key in types}
+    for section, entries in content.items():
+        if section not in sections:
+            raise ConfigError(f"section in {path}", value=section, advice=advise_known(section, sections))
+        if not isinstance(entries, dict):
+            raise ConfigError(f"{section!r} in {path} is not a section", advice=f"write [{section}] on a line")
+        for name, value in entries.items():
+            key = f"{section}.{name}"
+            yield key, _anchor(key, value, path.parent), str(path), False
+
+
+def _read_env(env: Mapping[str, str], types: Mapping[str, Any]) -> Iterator[Entry]:
+    for variable in sorted(env):
+        if not variable.startswith(ENV_PREFIX) or ENV_JOIN not in variable:
+            continue
+        key = variable.removeprefix(ENV_PREFIX).lower().replace(ENV_JOIN, ".", 1)
+        if key not in types and variable.endswith(ENV_FILE_SUFFIX):
+            key, value = key.removesuffix(ENV_FILE_SUFFIX.lower()), _read_secret(variable, env[variable])
+        else:
+            value = env[variable]
+        yield key, value, variable, True
+
+
+def _read_secret(variable: str, path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"file named by {variable} cannot be read", value=path, advice=str(error)) from error
+
+
+def _convert(key: str, value: Any, types: Mapping[str, Any], *, origin: str, is_text: bool) -> Any:
+    if key not in types:
+        raise ConfigError(f"unknown setting from {origin}", value=key, advice=advise_known(key, types))
+    hint = types[key]
+    if is_text and isinstance(value, str) and _is_list(hint):
+        value = [part.strip() for part in value.split(",") if part.strip()]
+    try:
+        return msgspec.convert(value, hint, strict=not is_text)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"setting {key!r} from {origin}", value=value, advice=str(error)) from error
+
+
+def _anchor(key: str, value: Any, folder: Path) -> Any:
+    if key not in PATH_KEYS or not value:
+        return value
+    if isinstance(value, list):
+        return [str(folder / part) if isinstance(part, str) else part for part in value]
+    return str(folder / value) if isinstance(value, str) else value
+
+
+def _is_list(hint: Any) -> bool:
+    return bool(get_args(hint)) and getattr(get_args(hint)[0], "__origin__", None) is tuple
+
+
+def _walk(settings: Settings) -> Iterator[tuple[str, Any, Any, str]]:
+    """Yield (key, type, value, description) of every setting."""
+    for section in settings.__struct_fields__:
+        struct = getattr(settings, section)
+        hints = get_type_hints(type(struct), include_extras=True)
+        for name in struct.__struct_fields__:
+            yield f"{section}.{name}", hints[name], getattr(struct, name), _describe(hints[name])
+
+
+def _describe(hint: Any) -> str:
+    notes = [note.description for note in getattr(hint, "__metadata__", ()) if isinstance(note, msgspec.Meta)]
+    return next((note for note in reversed(notes) if note), "")
