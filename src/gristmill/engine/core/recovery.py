@@ -1,0 +1,133 @@
+"""What becomes of a record whose plans failed: another chance later, or a dead letter.
+
+A failed record is accepted where it is and appended to its generator's recovery topic, due after 30 s, then 2 min, then
+8 min. It carries where it came from in its headers, so that run ids, revisions and leaders stay what they
+were. After the last recovery it becomes a dead letter with the history of all its failures. A record whose
+engine died too often is given up without being handed out again.
+
+Headers of a recovery record (`gristmill-` in front of each):
+
+    origin-topic, origin-offset, arrived-at-ms    the record as it first came
+    recovery                                      which recovery this is, from 1
+    plans                                         plan keys that failed, comma between them; only they run again
+    error                                         class and text of the last failure
+    history                                       JSON list of [at_ms, owner, error_text], one entry a failure
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from gristmill.domain.log import Delivery, Diagnosis, NewRecord
+
+__all__ = ["GiveUp", "Origin", "Recover", "RecoveryPolicy", "decide_failure", "diagnose_crash", "read_origin"]
+
+PREFIX = "gristmill-"
+ERROR_TEXT_BYTES_MAX = 2_048
+HISTORY_TEXT_CHARS_MAX = 512
+HISTORY_ENTRIES_MAX = 16
+
+History = tuple[tuple[int, str, str], ...]
+
+
+class RecoveryPolicy(msgspec.Struct, frozen=True):
+    """How often and how late a failed record comes again.
+
+    Attributes:
+        delay_ms: before the first recovery.
+        factor: each further delay is this many times the one before.
+        recoveries_max: after which the record is given up.
+    """
+
+    delay_ms: int = 30_000
+    factor: int = 4
+    recoveries_max: int = 3
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """Where a record first stood, whatever topic it is read from now.
+
+    Attributes:
+        recovery: 0 for a record on its own topic, else which recovery it is.
+        plans: plan keys that must run again; empty means all of the generator's.
+        history: earlier failures.
+    """
+
+    topic: str
+    offset: int
+    arrived_at_ms: int
+    recovery: int = 0
+    plans: tuple[str, ...] = ()
+    history: History = ()
+
+
+class Recover(msgspec.Struct, frozen=True):
+    """Accept the record and append this one to the topic, in one step."""
+
+    topic: str
+    record: NewRecord
+
+
+class GiveUp(msgspec.Struct, frozen=True):
+    """Write a dead letter with this diagnosis."""
+
+    diagnosis: Diagnosis
+
+
+def read_origin(delivery: Delivery, *, recovery_topic: str) -> Origin:
+    """Return where a record first stood.
+
+    Headers count on the recovery topic only, since elsewhere anyone may write them; a record there that lacks them or
+    has odd ones was put there by somebody else and stands for itself.
+    """
+    lease = delivery.lease
+    itself = Origin(lease.topic, lease.offset, delivery.appended_at_ms)
+    if lease.topic != recovery_topic:
+        return itself
+    headers = delivery.headers
+    try:
+        return Origin(
+            topic=headers[f"{PREFIX}origin-topic"],
+            offset=int(headers[f"{PREFIX}origin-offset"]),
+            arrived_at_ms=int(headers[f"{PREFIX}arrived-at-ms"]),
+            recovery=int(headers[f"{PREFIX}recovery"]),
+            plans=tuple(plan for plan in headers[f"{PREFIX}plans"].split(",") if plan),
+            history=msgspec.json.decode(headers[f"{PREFIX}history"], type=History),
+        )
+    except (KeyError, ValueError, msgspec.DecodeError):
+        return itself
+
+
+def decide_failure(
+    delivery: Delivery, diagnosis: Diagnosis, *, recovery_topic: str, policy: RecoveryPolicy, owner: str, now_ms: int
+) -> Recover | GiveUp:
+    """Return what becomes of a failed record."""
+    origin = read_origin(delivery, recovery_topic=recovery_topic)
+    entry = (now_ms, owner, diagnosis.error_text[:HISTORY_TEXT_CHARS_MAX])
+    history = (*origin.history, entry)[-HISTORY_ENTRIES_MAX:]
+    if origin.recovery >= policy.recoveries_max:
+        text = _cut(diagnosis.error_text)
+        return GiveUp(msgspec.structs.replace(diagnosis, error_text=text, history=history))
+    kept = {name: value for name, value in delivery.headers.items() if not name.startswith(PREFIX)}
+    headers = kept | {
+        f"{PREFIX}origin-topic": origin.topic,
+        f"{PREFIX}origin-offset": str(origin.offset),
+        f"{PREFIX}arrived-at-ms": str(origin.arrived_at_ms),
+        f"{PREFIX}recovery": str(origin.recovery + 1),
+        f"{PREFIX}plans": ",".join(diagnosis.plans),
+        f"{PREFIX}error": _cut(f"{diagnosis.error_class}: {diagnosis.error_text}"),
+        f"{PREFIX}history": msgspec.json.encode(history).decode(),
+    }
+    due_at_ms = now_ms + policy.delay_ms * policy.factor**origin.recovery
+    return Recover(recovery_topic, NewRecord(delivery.value, delivery.key, headers, due_at_ms))
+
+
+def diagnose_crash(delivery: Delivery, *, recovery_topic: str) -> Diagnosis:
+    """Return the diagnosis of a record that was being worked on each time its engine died."""
+    origin = read_origin(delivery, recovery_topic=recovery_topic)
+    text = f"the engine died {delivery.attempt - 1} times while it worked on this record"
+    return Diagnosis(error_class="crashed", error_text=text, plans=origin.plans, history=origin.history)
+
+
+def _cut(text: str) -> str:
+    return text.encode("utf-8", "replace")[:ERROR_TEXT_BYTES_MAX].decode("utf-8", "ignore")

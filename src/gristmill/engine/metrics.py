@@ -1,0 +1,129 @@
+"""What Dispatcher and Engine count. Labels are plan keys, task names and generator types: all bounded by the flows.
+
+A call into the client library costs about as much as a small task, so what happens for each task is first tallied in
+plain dictionaries and handed over once for each commit.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
+
+from gristmill.domain.run import RunStatus, TaskReport
+
+__all__ = ["DispatcherMetrics", "EngineMetrics", "RunTally"]
+
+DURATION_BUCKETS_S = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 300, 900)
+"""From an inline plan of tiny tasks to the time-out of a run."""
+
+
+class DispatcherMetrics:
+    """Counters of one Dispatcher."""
+
+    def __init__(self, registry: CollectorRegistry = REGISTRY) -> None:
+        def counter(name: str, text: str, *labels: str) -> Counter:
+            return Counter(f"gristmill_{name}", text, labels, registry=registry)
+
+        def gauge(name: str, text: str, *labels: str) -> Gauge:
+            return Gauge(f"gristmill_{name}", text, labels, registry=registry, multiprocess_mode="livemostrecent")
+
+        self.in_flight = gauge("dispatcher_inflight_count", "Records leased and with an engine.")
+        self.generator_up = gauge("generator_up", "1 while claims of a generator succeed, 0 while it waits.", "type")
+        self.sent = counter("dispatcher_task_sent", "Records handed to engines.", "task_type")
+        self.succeeded = counter("dispatcher_result_success", "Records whose runs all ended well.")
+        self.failed = counter("dispatcher_result_failed_final", "Records with a run that failed.", "origin")
+        self.fenced = counter("dispatcher_result_fenced", "Results dropped since the lease had been lost.")
+        self.unknown = counter("dispatcher_result_unknown", "Results whose lease is not under way.")
+        self.returned = counter("dispatcher_task_returned", "Records that engines gave back untouched.")
+        self.lost = counter("dispatcher_task_lost", "Records without a result long after their time-out.")
+        self.lease_lost = counter("dispatcher_lease_lost", "Leases that could not be renewed.")
+        self.crashed = counter("dispatcher_task_crashed", "Records given up since engines die of them.", "origin")
+        self.recovered = counter("dispatcher_recovery", "Failed records put on the recovery topic.", "origin")
+        self.dead = counter("dispatcher_dead_letter", "Failed records given up.", "origin")
+        self.hook_errors = counter("dispatcher_hook_error", "Failures of terminal hooks.")
+
+
+class EngineMetrics:
+    """Counters of one Engine."""
+
+    def __init__(self, registry: CollectorRegistry = REGISTRY) -> None:
+        def counter(name: str, text: str, *labels: str) -> Counter:
+            return Counter(f"gristmill_{name}", text, labels, registry=registry)
+
+        def histogram(name: str, text: str, *labels: str) -> Histogram:
+            return Histogram(f"gristmill_{name}", text, labels, registry=registry, buckets=DURATION_BUCKETS_S)
+
+        self.received = counter("engine_task_received", "Records received from the dispatcher.")
+        self.succeeded = counter("engine_task_success", "Records whose runs all ended well and were committed.")
+        self.failed = counter("engine_task_failed", "Records with a run that failed.")
+        self.timed_out = counter("engine_task_timeout", "Runs ended by their time-out.")
+        self.cancelled = counter("engine_task_cancelled", "Records given back since the engine stopped.")
+        self.fenced = counter("engine_task_fenced", "Records dropped since their lease had been lost.")
+        self.quarantined = counter("engine_task_quarantined", "Records that never became an item.")
+        self.conflicts = counter("engine_id_conflict", "Records run again since another engine had issued their id.")
+        self.commits = counter("engine_commit", "Commits of one or more records.")
+        self.callback_errors = counter("engine_callback_error", "Failures of what tasks left to do after the commit.")
+        self.processing_time = histogram("engine_task_processing_time", "Seconds from a record's receipt to its end.")
+        self.plans = counter("plan_execute", "Runs that ended.", "plan_name")
+        self.plans_succeeded = counter("plan_execute_success", "Runs that ended well.", "plan_name")
+        self.plans_failed = counter("plan_execute_failed", "Runs that failed.", "plan_name")
+        self.plan_duration = histogram("plan_execute_duration", "Seconds of a run.", "plan_name")
+        self.tasks = counter("task_exec", "Tasks that were looked at.", "task_name")
+        self.tasks_by_status = {
+            "skipped": counter("task_exec_skipped", "Tasks that did not apply.", "task_name"),
+            "failed": counter("task_exec_failed", "Tasks that failed.", "task_name"),
+            "bypassed": counter(
+                "task_exec_bypassed", "Tasks that failed and were declared not to matter.", "task_name"
+            ),
+            "done": counter("task_exec_success", "Tasks that gave their result.", "task_name"),
+        }
+        self.tasks_begun = counter("task_exec_intaken", "Tasks that were not skipped.", "task_name")
+
+
+class RunTally:
+    """Counts ended runs in plain dictionaries until `flush`."""
+
+    def __init__(self, metrics: EngineMetrics) -> None:
+        self._metrics = metrics
+        self._tasks: defaultdict[tuple[str, str], int] = defaultdict(int)
+        self._plans: defaultdict[tuple[str, bool], int] = defaultdict(int)
+        self._plan_us: defaultdict[str, list[int]] = defaultdict(list)
+        self._record_us: list[int] = []
+
+    def add_run(self, plan: str, status: RunStatus, tasks: Iterable[TaskReport], *, duration_us: int) -> None:
+        """Count one ended run and its tasks."""
+        counts = self._tasks
+        for report in tasks:
+            counts[report.task, report.status] += 1
+        self._plans[plan, status != "failed"] += 1
+        self._plan_us[plan].append(duration_us)
+
+    def add_record(self, *, duration_us: int) -> None:
+        """Note how long a record took from its receipt to its end."""
+        self._record_us.append(duration_us)
+
+    def flush(self) -> None:
+        """Hand all counts over and start again at none."""
+        metrics = self._metrics
+        for (task, status), count in self._tasks.items():
+            if status == "not_started":
+                continue
+            metrics.tasks.labels(task).inc(count)
+            metrics.tasks_by_status[status].labels(task).inc(count)
+            if status != "skipped":
+                metrics.tasks_begun.labels(task).inc(count)
+        for (plan, is_success), count in self._plans.items():
+            metrics.plans.labels(plan).inc(count)
+            (metrics.plans_succeeded if is_success else metrics.plans_failed).labels(plan).inc(count)
+        for plan, durations_us in self._plan_us.items():
+            _observe_all(metrics.plan_duration.labels(plan), durations_us)
+        _observe_all(metrics.processing_time, self._record_us)
+        for tally in (self._tasks, self._plans, self._plan_us, self._record_us):
+            tally.clear()
+
+
+def _observe_all(histogram: Histogram, durations_us: list[int]) -> None:
+    for duration_us in durations_us:
+        histogram.observe(duration_us / 1_000_000)
