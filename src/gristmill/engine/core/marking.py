@@ -18,6 +18,7 @@ from typing import Literal
 
 import msgspec
 
+from gristmill.domain.errors import InvariantBroken
 from gristmill.domain.run import RunStatus, TaskStatus
 from gristmill.engine.core.layout import FREE, GATED, Layout
 
@@ -55,16 +56,30 @@ class Verdict(msgspec.Struct, frozen=True):
 class Marking:
     """States of all nodes of one Run. No IO, no clock."""
 
-    __slots__ = ("_blocked", "_blocker", "_closed", "_end", "_failures", "_layout", "_open", "_reasons", "states")
+    __slots__ = (
+        "_blocked",
+        "_blocker",
+        "_closed",
+        "_end",
+        "_failures",
+        "_is_rough",
+        "_layout",
+        "_open",
+        "_reasons",
+        "_successors",
+        "states",
+    )
 
     def __init__(self, layout: Layout) -> None:
         count = len(layout.names)
         self._layout = layout
+        self._successors = layout.successors
         self.states: list[NodeState] = ["waiting"] * count
         self._open = layout.open_counts.copy()
         self._blocked = [FREE] * count
         self._blocker: dict[int, int] = {}
         self._reasons: dict[int, str] = {}
+        self._is_rough = False
         self._closed = False
         self._end: tuple[RunStatus, str] | None = None
         self._failures: list[tuple[int, str, str]] = []
@@ -76,20 +91,20 @@ class Marking:
         return list(self._layout.roots)
 
     def on_done(self, index: int) -> list[int]:
-        """The node has what its successors wait for. This is the hot path: integers, one pass, no call in it."""
+        """The node has what its successors wait for.
+
+        This is the hot path. While nothing was skipped and nothing closed the Run, no successor can be blocked, and
+        counting down is all there is to do.
+        """
         states, open_counts = self.states, self._open
         states[index] = "done"
+        if self._is_rough:
+            return self._spread(index)
         ready: list[int] = []
-        for successor in self._layout.successors[index]:
+        for successor in self._successors[index]:
             left = open_counts[successor] - 1
-            open_counts[successor] = left
             if left:
-                continue
-            if self._closed or self._blocked[successor]:
-                skipped: list[int] = []
-                self._settle(successor, ready, skipped)
-                for other in skipped:
-                    ready += self._spread(other)
+                open_counts[successor] = left
             else:
                 states[successor] = "running"
                 ready.append(successor)
@@ -118,7 +133,7 @@ class Marking:
         self.states[index] = "failed"
         self._reasons[index] = text
         self._failures.append((index, text, error_class))
-        self._closed = True
+        self._is_rough = self._closed = True
         return []
 
     def wants(self, index: int) -> bool:
@@ -142,7 +157,14 @@ class Marking:
         return f"{self._layout.names[root]}: {reason}" if reason else f"no result of {self._layout.names[root]}"
 
     def verdict(self) -> Verdict:
-        """Return how the Run ended. Only meaningful once every node asked for has been answered."""
+        """Return how the Run ended.
+
+        Raises:
+            InvariantBroken: a node that was asked for has not been answered.
+        """
+        if "running" in self.states:
+            name = self._layout.names[self.states.index("running")]
+            raise InvariantBroken("a Run was ended while one of its tasks runs", value=name)
         if self._failures:
             first, _, error_class = self._failures[0]
             error = "; ".join(text for _, text, _ in self._failures)
@@ -159,6 +181,7 @@ class Marking:
     def _end_without_result(self, index: int, state: NodeState, reason: str) -> list[int]:
         self.states[index] = state
         self._reasons[index] = reason
+        self._is_rough = True
         return self._spread(index)
 
     def _close(self, index: int, node_state: NodeState, state: str, reason: str) -> list[int]:
@@ -178,14 +201,16 @@ class Marking:
         return ready
 
     def _spread(self, start: int) -> list[int]:
-        """Tell the successors of a node that ended without result, and theirs where that skips them."""
+        """Tell the successors of a node how it ended, and theirs where that skips them."""
         ready: list[int] = []
         todo = [start]
         for index in todo:
             state = self.states[index]
             for edge in self._layout.edges[index]:
                 successor = edge.successor
-                if state == "skipped_by_gate":
+                if state == "done":
+                    effect = FREE
+                elif state == "skipped_by_gate":
                     effect = edge.gated
                 elif state in ("skipped", "bypassed"):
                     effect = edge.skipped

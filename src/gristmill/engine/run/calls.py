@@ -13,7 +13,11 @@ from gristmill.engine.core.attempts import Again, Attempts, Ending
 from gristmill.engine.run.processes import ProcessPool
 from gristmill.engine.run.steps import Slots, Step
 
-__all__ = ["THREADS_MAX", "Workers", "attempt_once", "is_cancelled"]
+__all__ = ["FAILURES", "THREADS_MAX", "Workers", "attempt_once", "is_cancelled"]
+
+FAILURES = (Exception, asyncio.CancelledError, SystemExit)
+"""What fails a task and goes no further. A cancellation that nobody asked for comes from something that the task waited
+for; a function that wants to leave the interpreter must not take the engine along."""
 
 THREADS_MAX = 16
 """Threads of one engine for tasks with runs='thread'. They wait for IO or run native code that lets go of the
@@ -48,15 +52,17 @@ class Workers:
 
 
 async def attempt_once(step: Step, slots: Slots, attempts: Attempts, workers: Workers) -> Again | Ending:
-    """Call a task once and classify its answer. Only a cancellation from outside is raised."""
+    """Call a task that does not run inline once, and classify its answer.
+
+    An attempt longer than the operator's `timeout_ms` is a TimeoutError: an async function is cancelled and a child
+    process killed; a function in a thread goes on to its end, which nobody sees. Only a cancellation from outside is
+    raised.
+    """
     try:
         value = await _call(step, slots, workers)
-    except asyncio.CancelledError as error:
-        # Nobody asked for it: something that the task waited for was cancelled, which is a failure like any other.
-        if is_cancelled():
+    except FAILURES as error:
+        if isinstance(error, asyncio.CancelledError) and is_cancelled():
             raise
-        return attempts.on_error(error)
-    except Exception as error:
         return attempts.on_error(error)
     return attempts.on_value(value)
 
@@ -68,19 +74,8 @@ def is_cancelled() -> bool:
 
 
 async def _call(step: Step, slots: Slots, workers: Workers) -> Any:
-    """Return what the task's function returns, or raise what it raises.
-
-    Raises:
-        TimeoutError: the attempt took longer than the operator's `timeout_ms`. An async function was cancelled and a
-            child process killed; a function in a thread goes on to its end, which nobody sees.
-    """
     operator = step.operator
     match operator.runs:
-        case "inline":
-            return step.call(slots)
-        case "async":
-            async with _limit(operator.options.timeout_ms):
-                return await step.call(slots)
         case "thread":
             async with _limit(operator.options.timeout_ms):
                 run = copy_context().run
@@ -89,6 +84,9 @@ async def _call(step: Step, slots: Slots, workers: Workers) -> Any:
             arguments = tuple(slots[argument] for argument in step.arguments)
             timeout_ms = operator.options.timeout_ms
             return await workers.processes().call(operator, arguments, step.config, timeout_ms=timeout_ms)
+        case _:
+            async with _limit(operator.options.timeout_ms):
+                return await step.call(slots)
 
 
 @asynccontextmanager

@@ -14,7 +14,7 @@ from gristmill.domain.run import TaskReport
 from gristmill.engine.core.attempts import Again, Attempts, Ending, Failed
 from gristmill.engine.core.layout import Layout
 from gristmill.engine.core.marking import Marking
-from gristmill.engine.run.calls import Workers, attempt_once, is_cancelled
+from gristmill.engine.run.calls import FAILURES, Workers, attempt_once, is_cancelled
 from gristmill.engine.run.scope import Scope
 from gristmill.engine.run.steps import Slots, Step
 from gristmill.engine.run.watchdog import INLINE_US_MAX, Watchdog
@@ -95,26 +95,28 @@ class Walk:
     def _follow(self, ready: list[int]) -> None:
         """Call what is ready, and what becomes ready by that; start what does not run inline.
 
-        This is the hot loop. A plain inline task that gives what it promises costs one pass and no further frame
-        but its own and the marking's.
+        This is the hot loop. A plain inline task that gives what it promises costs one pass, one look at the clock (a
+        task begins where the one before it ended) and no frames but its own and the marking's.
         """
         kit, slots, reports, marking = self._kit, self.slots, self.reports, self.marking
         steps, now_us, origin_us = kit.steps, kit.now_us, self._origin_us
+        began_us = now_us()
         for index in ready:
             step = steps[index]
-            began_us = now_us()
             if not step.is_plain:
-                self._began_us[index] = began_us
                 ready += self._start_aside(step)
+                began_us = now_us()
                 continue
             try:
                 value = step.call(slots)
-            except Exception as error:
+            except FAILURES as error:
                 attempts = Attempts(step.operator)
                 self._began_us[index] = began_us
                 ready += self._judge(step, attempts, attempts.on_error(error))
+                began_us = now_us()
                 continue
-            took_us = now_us() - began_us
+            ended_us = now_us()
+            took_us = ended_us - began_us
             if took_us > INLINE_US_MAX:
                 kit.watchdog.note(step.name, took_us)
             if type(value) is step.result:
@@ -125,21 +127,31 @@ class Walk:
                 attempts = Attempts(step.operator)
                 self._began_us[index] = began_us
                 ready += self._judge(step, attempts, attempts.on_value(value))
+            began_us = ended_us
 
     def _start_aside(self, step: Step) -> list[int]:
         """Start a task that has rules or does not run inline."""
         attempts = Attempts(step.operator)
+        self._began_us[step.index] = self._kit.now_us()
         ending = _ask_rules(step)
         if ending is not None:
             return self._settle(step, 0, ending)
         if not step.is_inline:
             self._spawn(step, attempts, None)
             return []
+        return self._judge(step, attempts, self._call_inline(step, attempts))
+
+    def _call_inline(self, step: Step, attempts: Attempts) -> Again | Ending:
+        began_us = self._kit.now_us()
         try:
             value = step.call(self.slots)
-        except Exception as error:
-            return self._judge(step, attempts, attempts.on_error(error))
-        return self._judge(step, attempts, attempts.on_value(value))
+        except FAILURES as error:
+            return attempts.on_error(error)
+        finally:
+            took_us = self._kit.now_us() - began_us
+            if took_us > INLINE_US_MAX:
+                self._kit.watchdog.note(step.name, took_us)
+        return attempts.on_value(value)
 
     def _judge(self, step: Step, attempts: Attempts, answer: Again | Ending) -> list[int]:
         if not isinstance(answer, Again):
@@ -187,6 +199,9 @@ class Walk:
     async def _attend(self, step: Step, attempts: Attempts, again: Again | None) -> None:
         """See one task that waits to its ending, then go on with what that makes ready."""
         ending = await self._attempt(step, attempts, again)
+        if is_cancelled():
+            # The task's function swallowed the cancellation; nothing more may start for this Run.
+            raise asyncio.CancelledError
         self._follow(self._settle(step, attempts.calls, ending))
 
     async def _attempt(self, step: Step, attempts: Attempts, again: Again | None) -> Ending:
@@ -195,16 +210,17 @@ class Walk:
                 await self._pause(step.index, again.wait_ms)
                 if not self.marking.wants(step.index):
                     return again.otherwise
-            answer = await attempt_once(step, self.slots, attempts, self._kit.workers)
+            if step.is_inline:
+                answer = self._call_inline(step, attempts)
+            else:
+                answer = await attempt_once(step, self.slots, attempts, self._kit.workers)
             if not isinstance(answer, Again):
                 return answer
-            if not self.marking.wants(step.index):
-                return answer.otherwise
             again = answer
 
     async def _pause(self, index: int, wait_ms: int) -> None:
         """Wait, or stop waiting as soon as the Run can do without this task."""
-        if self._group is None or wait_ms == 0:
+        if self._group is None or wait_ms == 0 or not self.marking.wants(index):
             return
         self._sleepers[index] = self._group.create_task(self._kit.clock.sleep_ms(wait_ms))
         try:
@@ -223,6 +239,6 @@ def _ask_rules(step: Step) -> Ending | None:
             reason = rule(step.situation)
             if reason is not None:
                 return Skip(reason)
-    except Exception as error:
+    except FAILURES as error:
         return Failed(f"disable rule: {type(error).__name__}: {error}", type(error).__name__)
     return None

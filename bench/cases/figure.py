@@ -1,0 +1,14 @@
+"""What a case hands back."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Figure(msgspec.Struct, frozen=True, kw_only=True):
+    """The value of each run, with its unit, and the limit or the bare figure that it is held against."""
+
+    runs: tuple[float, ...]
+    unit: str
+    raw: float
+    less_is_better: bool = True
