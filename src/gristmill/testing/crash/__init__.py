@@ -1,0 +1,1 @@
+"""Kills processes of a running group at random moments and compares what is left with an undisturbed run."""

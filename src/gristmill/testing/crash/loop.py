@@ -1,0 +1,118 @@
+"""One round: start a run, kill a part of it at a given moment, let it recover, compare with the undisturbed run."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from gristmill.testing.crash.outputs import Findings, compute_differences, read_findings
+from gristmill.testing.crash.processes import Victim, choose_pids, descendants, kill_hard, wait_gone
+
+__all__ = ["RoundResult", "RunCommand", "run_round", "run_undisturbed"]
+
+ORPHANS_GONE_S = 15.0
+"""Children leave when their main dies; after this time one that is still there is an orphan."""
+
+STARTS_MAX = 4
+"""Starts in a round, the first included; one kill needs two."""
+
+
+class RunCommand(msgspec.Struct, frozen=True):
+    """How to run the program under test.
+
+    Attributes:
+        argv: starts the run; called again with the same arguments it must go on where it stopped.
+        output: the file that a finished run leaves.
+        env: environment of the program.
+        timeout_s: a start that takes longer is wedged.
+    """
+
+    argv: Sequence[str]
+    output: Path
+    env: Mapping[str, str]
+    timeout_s: float
+
+
+class RoundResult(msgspec.Struct, frozen=True):
+    """What one round came to; clean when it has no faults."""
+
+    victim: Victim
+    after_s: float
+    killed: int
+    starts: int
+    seconds: float
+    faults: tuple[str, ...]
+
+
+def run_undisturbed(command: RunCommand) -> tuple[Findings, float]:
+    """Run to the end and return the findings and the seconds it took."""
+    started = time.monotonic()
+    process = _start(command)
+    try:
+        process.wait(command.timeout_s)
+    except subprocess.TimeoutExpired:
+        _clear_away(process)
+        raise
+    return read_findings(command.output), time.monotonic() - started
+
+
+def run_round(command: RunCommand, *, victim: Victim, after_s: float, expected: Findings) -> RoundResult:
+    """Kill `victim` once, `after_s` seconds after the start, and compare what a finished run leaves."""
+    started = time.monotonic()
+    faults: list[str] = []
+    process = _start(command)
+    killed = _kill_at(process, victim, after_s)
+    starts = 1
+    while True:
+        family = descendants(process.pid)
+        try:
+            process.wait(command.timeout_s)
+        except subprocess.TimeoutExpired:
+            faults.append(f"wedge: no end within {command.timeout_s} s")
+            _clear_away(process)
+            break
+        faults.extend(_find_orphans([*killed, *family]))
+        if process.returncode >= 0 or starts == STARTS_MAX:
+            break
+        process = _start(command)
+        starts += 1
+    if process.returncode != 0:
+        faults.append(f"exit code {process.returncode} at start {starts}")
+    if command.output.exists():
+        faults.extend(compute_differences(expected, read_findings(command.output)))
+    else:
+        faults.append("no output file")
+    return RoundResult(victim, after_s, len(killed), starts, time.monotonic() - started, tuple(faults))
+
+
+def _start(command: RunCommand) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        command.argv, env=dict(command.env), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True
+    )
+
+
+def _kill_at(process: subprocess.Popen[bytes], victim: Victim, after_s: float) -> list[int]:
+    """Wait until the moment and kill; return the pids killed, none when the run was over before."""
+    try:
+        process.wait(after_s)
+    except subprocess.TimeoutExpired:
+        pids = choose_pids(process.pid, victim)
+        kill_hard(pids)
+        return pids
+    return []
+
+
+def _find_orphans(pids: Sequence[int]) -> list[str]:
+    deadline = time.monotonic() + ORPHANS_GONE_S
+    left = [pid for pid in pids if not wait_gone(pid, timeout_s=deadline - time.monotonic())]
+    kill_hard(left)
+    return [f"orphan: process {pid} outlived its main" for pid in left]
+
+
+def _clear_away(process: subprocess.Popen[bytes]) -> None:
+    kill_hard([process.pid, *descendants(process.pid)])
+    process.wait()
