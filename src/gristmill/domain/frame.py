@@ -36,6 +36,8 @@ class RecordEnded(msgspec.Struct, frozen=True, array_like=True):
         accepted: the engine's commit accepted the record; nothing is left to do.
         fenced: the lease was lost; its present owner will do it.
         diagnosis: what failed, when at least one plan failed; the record is still leased and the dispatcher decides.
+
+    None of the three: the engine gives the record back untouched, and no attempt is counted.
     """
 
     lease: Lease

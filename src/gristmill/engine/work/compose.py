@@ -1,0 +1,85 @@
+"""Turns a record whose Runs are over into what is committed for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gristmill.domain.commit import Commit, Quarantine, RunCommit
+from gristmill.domain.item import Item
+from gristmill.domain.run import Event
+from gristmill.engine.work.record import RunDone, Work
+
+__all__ = ["compose_commits"]
+
+
+def compose_commits(work: Work, *, versions: Mapping[str, int], accept: bool, now_ms: int) -> list[Commit]:
+    """Return one commit for each ended Run, or the quarantine entry; nothing where there is nothing to write.
+
+    Failed Runs are written too, so that a person sees them while the record waits for its next chance; what they found
+    is not. The last commit accepts the record, if `accept` allows it and no Run has failed.
+
+    Args:
+        versions: plan key -> version.
+    """
+    lease = work.delivery.lease
+    if work.faults is not None:
+        source = work.generator.source or work.generator.topic
+        return [
+            Quarantine(
+                lease=lease,
+                source=source,
+                generator=work.generator.type,
+                position=work.origin.offset,
+                raw=work.delivery.value,
+                reason=work.faults.reason,
+                violations=work.faults.violations,
+                at_ms=now_ms,
+            )
+        ]
+    item = work.item
+    if item is None:
+        return []
+    accept = accept and all(done.ended.is_success for done in work.done)
+    last = len(work.done) - 1
+    return [
+        _compose_run(work, item, done, version=versions[done.todo.plan], accept=accept and index == last)
+        for index, done in enumerate(work.done)
+    ]
+
+
+def _compose_run(work: Work, item: Item, done: RunDone, *, version: int, accept: bool) -> RunCommit:
+    ended, plan, run_id = done.ended, done.todo.plan, done.todo.run_id
+    told = Event(
+        "run.ended",
+        item.item_id,
+        run_id,
+        done.ended_at_ms,
+        {"status": ended.status, "labels": [label.val for label in ended.labels]},
+    )
+    events: tuple[Event, ...] = (told,)
+    if plan == work.generator.plans[0]:
+        # Told with the first plan alone, so that a revision is ingested once, however many Runs and tries it takes.
+        events = (Event("item.ingested", item.item_id, run_id, done.started_at_ms, {"revision": item.revision}), told)
+    return RunCommit(
+        run_id=run_id,
+        plan=plan,
+        plan_version=version,
+        generator=work.generator.type,
+        item=item,
+        position=work.origin.offset,
+        status=ended.status,
+        started_at_ms=done.started_at_ms,
+        ended_at_ms=done.ended_at_ms,
+        reason=ended.reason,
+        error=ended.error,
+        attempt=work.delivery.attempt + work.origin.recovery,
+        is_new_item=work.is_new,
+        lease=work.delivery.lease,
+        accept=accept,
+        tasks=ended.tasks,
+        cells=ended.cells,
+        labels=ended.labels,
+        contributions=ended.contributions,
+        effects=ended.effects,
+        events=events,
+    )

@@ -1,0 +1,176 @@
+"""Runs the Runs of admitted records: inline ones in a plain loop, the others side by side within a bound."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gristmill.domain.errors import InvariantBroken
+from gristmill.engine.driver import Driver, Ended, Scope
+from gristmill.engine.marks import Marks
+from gristmill.engine.metrics import EngineMetrics
+from gristmill.engine.settings import EngineSettings
+from gristmill.engine.work.deadline import Deadlines
+from gristmill.engine.work.record import RunDone, Todo, Work
+from gristmill.ports.clock import Clock
+from gristmill.ports.faults import fault
+
+__all__ = ["Executor"]
+
+TURN_US_MAX = 2_000
+"""Time that the inline loop keeps the event loop for itself: leases, links and slow plans live on it too."""
+
+INLINE_SLOT = 0
+
+
+class _Begun(NamedTuple):
+    todo: Todo
+    scope: Scope
+
+
+class Executor:
+    """Runs records and puts each on once all its Runs are over.
+
+    Args:
+        put: takes works whose Runs are over; waits while there are too many of them.
+        on_cancelled: takes a work whose Runs were cancelled; nothing will come of it here.
+    """
+
+    def __init__(
+        self,
+        drivers: Mapping[str, Driver],
+        *,
+        clock: Clock,
+        marks: Marks,
+        settings: EngineSettings,
+        metrics: EngineMetrics,
+        put: Callable[[Sequence[Work]], Awaitable[None]],
+        on_cancelled: Callable[[Work], None],
+    ) -> None:
+        self._drivers = drivers
+        self._clock = clock
+        self._marks = marks
+        self._metrics = metrics
+        self._put = put
+        self._on_cancelled = on_cancelled
+        self._timeout_ms = settings.task_timeout_ms
+        self._deadlines = Deadlines(clock, timeout_ms=settings.task_timeout_ms)
+        self._slots = list(range(settings.max_concurrency, INLINE_SLOT, -1))
+        self._permits = asyncio.Semaphore(settings.max_concurrency)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._group: asyncio.TaskGroup | None = None
+
+    async def run(self) -> None:
+        """Keep the side-by-side Runs, and end those that take too long, for ever."""
+        async with asyncio.TaskGroup() as self._group:
+            await self._deadlines.run()
+
+    def cancel_slow(self) -> None:
+        """Cancel every Run that is not inline; nothing comes of their records."""
+        for task in list(self._tasks):
+            task.cancel()
+
+    async def execute(self, works: Sequence[Work]) -> None:
+        """Run the inline Runs of these records and start the others."""
+        ready: list[Work] = []
+        turn_us = self._clock.monotonic_us()
+        for work in works:
+            if work.todos:
+                self._marks.set(INLINE_SLOT, work.delivery.lease.offset)
+                fault("engine.run")
+                slow = self._try_inline(work)
+                if slow:
+                    self._start(work, slow)
+                    continue
+                if self._clock.monotonic_us() - turn_us > TURN_US_MAX:
+                    self._marks.clear(INLINE_SLOT)
+                    await asyncio.sleep(0)
+                    turn_us = self._clock.monotonic_us()
+            ready.append(work)
+        self._marks.clear(INLINE_SLOT)
+        if ready:
+            await self._put(ready)
+
+    def _try_inline(self, work: Work) -> list[_Begun]:
+        """Run what runs inline; return the rest, perhaps begun."""
+        slow: list[_Begun] = []
+        item = work.item
+        if item is None:
+            return slow
+        for todo in work.todos:
+            scope = self._make_scope(work, todo)
+            started_at_ms, began_us = self._clock.now_ms(), self._clock.monotonic_us()
+            ended = self._drivers[todo.plan].try_drive_nowait(item, scope)
+            if ended is None:
+                slow.append(_Begun(todo, scope))
+            else:
+                work.done.append(self._finish(todo, ended, started_at_ms, began_us))
+        return slow
+
+    def _make_scope(self, work: Work, todo: Todo) -> Scope:
+        origin = work.origin
+        return Scope(
+            todo.run_id,
+            todo.plan,
+            position=origin.offset,
+            arrived_at_ms=origin.arrived_at_ms,
+            attempt=work.delivery.attempt + origin.recovery,
+        )
+
+    def _finish(self, todo: Todo, ended: Ended, started_at_ms: int, began_us: int) -> RunDone:
+        duration_us = self._clock.monotonic_us() - began_us
+        return RunDone(todo, ended, started_at_ms, started_at_ms + duration_us // 1_000, duration_us)
+
+    def execute_soon(self, work: Work) -> None:
+        """Run a record once more, beside whatever runs now."""
+        self._create_task(self.execute([work]))
+
+    def _start(self, work: Work, slow: Sequence[_Begun]) -> None:
+        task = self._create_task(self._run_slow(work, slow))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _create_task(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        if self._group is None:
+            raise InvariantBroken("executor does not run yet, but has something to execute")
+        return self._group.create_task(coroutine)
+
+    async def _run_slow(self, work: Work, slow: Sequence[_Begun]) -> None:
+        try:
+            async with self._permits:
+                await self._run_marked(work, slow)
+        except asyncio.CancelledError:
+            self._on_cancelled(work)
+            raise
+        # Plans end in any order; what is committed does not depend on it.
+        order = {todo.run_id: index for index, todo in enumerate(work.todos)}
+        work.done.sort(key=lambda done: order[done.todo.run_id])
+        await self._put([work])
+
+    async def _run_marked(self, work: Work, slow: Sequence[_Begun]) -> None:
+        slot = self._slots.pop()
+        self._marks.set(slot, work.delivery.lease.offset)
+        try:
+            if len(slow) == 1:
+                await self._run_one(work, slow[0])
+            else:
+                async with asyncio.TaskGroup() as group:
+                    for begun in slow:
+                        group.create_task(self._run_one(work, begun))
+        finally:
+            self._marks.clear(slot)
+            self._slots.append(slot)
+
+    async def _run_one(self, work: Work, begun: _Begun) -> None:
+        item = work.item
+        if item is None:
+            return
+        started_at_ms, began_us = self._clock.now_ms(), self._clock.monotonic_us()
+        try:
+            ended = await self._deadlines.guard(self._drivers[begun.todo.plan].drive(item, begun.scope))
+        except TimeoutError:
+            self._metrics.timed_out.inc()
+            text = f"timeout: plan {begun.todo.plan!r} took longer than {self._timeout_ms} ms"
+            ended = Ended(status="failed", error=text, error_class="timeout", on_end=begun.scope.callbacks)
+        work.done.append(self._finish(begun.todo, ended, started_at_ms, began_us))
