@@ -195,9 +195,10 @@ def _name_of(function: object) -> str:
 
 def _check_function(function: Any, options: Options) -> None:
     """Refuse what only looks like a task function; each of these would fail later and say less."""
-    thing = f"@task on {_name_of(function)!r}"
     if isinstance(function, Operator):
-        raise UsageError(f"{thing}, which is a task already", advice="place it again with .use(name='...')")
+        advice = "place it again with .use(name='...')"
+        raise UsageError(f"@task on {function.name!r}, which is a task already", advice=advice)
+    thing = f"@task on {_name_of(function)!r}"
     if isinstance(function, (staticmethod, classmethod)):
         raise UsageError(f"{thing}, a {type(function).__name__}", advice="make it a function of the module")
     if isinstance(function, type) or not callable(function) or not hasattr(function, "__name__"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 
@@ -85,6 +85,11 @@ class Generator(msgspec.Struct, frozen=True, kw_only=True):
     max_in_flight: int | None = None
     kind: str = "post"
     source: str = ""
+
+    def __post_init__(self) -> None:
+        if isinstance(cast("object", self.plans), list):
+            # A copy of its own: whoever still holds the list must not change what later records go through.
+            msgspec.structs.force_setattr(self, "plans", tuple(self.plans))
 
 
 class Flow:
