@@ -72,8 +72,8 @@ class Dispatcher:
         self._link = link
         self._read_marks = read_marks
         self._settlement = Settlement(self._desk, {each.type: each for each in generators}, dict(hooks or {}))
-        feeds = [Feed(generator, self._desk) for generator in generators]
-        self._filler = Filler(self._desk, feeds, link, random, self._settlement)
+        self._feeds = [Feed(generator, self._desk) for generator in generators]
+        self._filler = Filler(self._desk, self._feeds, link, random, self._settlement)
         self._leases = LeaseKeeper(self._desk)
         self._monitor = Monitor(self._desk, self._settlement)
         self._main: asyncio.Task[None] | None = None
@@ -83,6 +83,11 @@ class Dispatcher:
     def in_flight_count(self) -> int:
         """Records that are leased and not settled."""
         return len(self._desk.in_flight)
+
+    @property
+    def generators_up(self) -> dict[str, bool]:
+        """Generator type -> whether its claims succeed."""
+        return {feed.generator.type: feed.is_up for feed in self._feeds}
 
     async def start(self) -> None:
         """Open the link and begin to claim."""

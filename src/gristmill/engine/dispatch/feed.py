@@ -39,6 +39,11 @@ class Feed:
         """The generator's own topic and its recovery topic."""
         return (self.generator.topic, self.recovery_topic)
 
+    @property
+    def is_up(self) -> bool:
+        """Whether its last claim succeeded."""
+        return not self._backoff.is_failing
+
     def candidate(self) -> Candidate:
         """Return how much it may give now; no room while it backs off, is over its rate or has its share out."""
         return Candidate(self.generator.type, self.generator.weight, self._room())
