@@ -25,7 +25,7 @@ from gristmill.plans.names import advise_known, check_name
 from gristmill.plans.plan import Flow, Generator, Plan, Writes
 from gristmill.plans.resources import Need
 
-__all__ = ["RegisteredPlan", "Registry", "build_registry", "discover_flows", "load_flow_file"]
+__all__ = ["RegisteredPlan", "Registry", "build_registry", "check_framework_modules", "discover_flows", "load_flow_file"]
 
 ENTRY_POINT_GROUP = "gristmill.flows"
 
