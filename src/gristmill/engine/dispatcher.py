@@ -18,7 +18,8 @@ import structlog
 
 from gristmill.domain.errors import ConfigError, Unavailable
 from gristmill.domain.frame import FrameDone, RecordEnded, Stop
-from gristmill.engine.core.inflight import InFlight, Sent
+from gristmill.domain.log import Lease
+from gristmill.engine.core.inflight import InFlight
 from gristmill.engine.dispatch.desk import Desk
 from gristmill.engine.dispatch.feed import Feed
 from gristmill.engine.dispatch.fill import Filler
@@ -44,9 +45,10 @@ class Dispatcher:
     """One service; `start`, `drain` and `stop` are safe to call twice.
 
     Args:
-        owner: in whose name records are leased; new with every start of the process.
+        owner: this process; records are leased in the names of the engines.
         hooks: generator type -> what to do with records that failed, instead of recovery and dead letters.
-        read_marks: owner of an engine -> log offsets that it was working on when it died.
+        read_marks: owner of an engine -> log offsets that it was working on when it died; None when it never kept
+            marks, and then every record that it had is charged.
 
     Raises:
         ConfigError: no generator, two of one type, or a weight or rate that is not above 0.
@@ -64,7 +66,7 @@ class Dispatcher:
         settings: DispatcherSettings,
         metrics: DispatcherMetrics,
         hooks: Mapping[str, TerminalHook] | None = None,
-        read_marks: Callable[[str], frozenset[int]] = lambda owner: frozenset(),
+        read_marks: Callable[[str], frozenset[int] | None] = lambda owner: frozenset(),
     ) -> None:
         _check(generators)
         in_flight = InFlight(limit=settings.max_in_flight, task_timeout_ms=settings.task_timeout_ms)
@@ -147,7 +149,7 @@ class Dispatcher:
 
     def _on_done(self, engine: str, done: FrameDone) -> None:
         desk = self._desk
-        returned: list[Sent] = []
+        returned: list[Lease] = []
         succeeded = 0
         for ended in done.ended:
             if ended.accepted or ended.fenced:
@@ -159,7 +161,7 @@ class Dispatcher:
             elif (sent := desk.in_flight.detach(ended.lease)) is None:
                 self._on_unknown(engine, ended)
             elif ended.diagnosis is None:
-                returned.append(sent)
+                returned.append(ended.lease)
             else:
                 desk.metrics.failed.labels(sent.generator).inc()
                 self._settlement.put_failure(sent, ended.diagnosis)
@@ -178,14 +180,14 @@ class Dispatcher:
         """Hand back what a lost engine had; only what it was working on is charged with its death."""
         self._filler.remove_engine(engine)
         in_flight = self._desk.in_flight
-        held = [sent for lease in in_flight.engine_leases(engine) if (sent := in_flight.detach(lease)) is not None]
+        held = [lease for lease in in_flight.engine_leases(engine) if in_flight.detach(lease) is not None]
         if not held:
             return
         running = self._read_marks(engine)
-        charged = [sent for sent in held if sent.delivery.lease.offset in running]
+        charged = {lease for lease in held if running is None or lease.offset in running}
         _log.warning("engine left with records", engine=engine, held=len(held), charged=len(charged))
-        self._settlement.put_return(charged, counted=True)
-        self._settlement.put_return([sent for sent in held if sent.delivery.lease.offset not in running])
+        self._settlement.put_return(list(charged), counted=True)
+        self._settlement.put_return([lease for lease in held if lease not in charged])
 
     def _is_quiet(self) -> bool:
         return len(self._desk.in_flight) == 0 and not self._filler.is_claiming

@@ -19,6 +19,7 @@ import structlog
 from gristmill.domain.commit import Conflict
 from gristmill.domain.errors import Unavailable, UsageError
 from gristmill.domain.frame import EngineHello, Frame, FrameDone, RecordEnded
+from gristmill.domain.log import Lease
 from gristmill.engine.driver import Driver
 from gristmill.engine.link import EngineLink
 from gristmill.engine.marks import Marks, NoMarks
@@ -46,11 +47,12 @@ class Engine:
     """One service; `start` and `stop` are safe to call twice.
 
     Args:
-        owner: names this engine to the dispatcher; new with every start of the process.
+        owner: names this engine; records are leased in this name, so that its death frees them. New with every start of
+            the process, and the owner that the process has registered with its store.
         plans: by plan key; only those of `generators` are made ready.
         resources: what fills each `Need` of those plans.
         decode: maps a record to the fields of an Item.
-        marks: `settings.mark_slot_count` slots.
+        marks: where it notes what it is working on.
 
     Raises:
         ConfigError: a resource of a plan is missing.
@@ -77,6 +79,7 @@ class Engine:
             key: Driver(plans[key], resources=resources, clock=clock, environment=settings.environment) for key in keys
         }
         self._link = link
+        self._log = log
         self._clock = clock
         self._is_closing = False
         self._metrics = metrics
@@ -171,9 +174,9 @@ class Engine:
                     self._take_frame(message)
                 else:
                     self.stop_requested.set()
-            # The dispatcher is gone or has given us up: whoever has these leases next would only be disturbed.
-            self._drop_frames()
+            # Nobody renews these leases any more, and the next dispatcher knows nothing of them.
             self._executor.cancel_slow()
+            await self._release(self._drop_frames())
 
     def _take_frame(self, frame: Frame) -> None:
         if not self._is_closing:
@@ -181,10 +184,21 @@ class Engine:
             self._open_count += len(frame.deliveries)
             self._frames.put_nowait((frame, self._connection))
 
-    def _drop_frames(self) -> None:
+    def _drop_frames(self) -> list[Lease]:
+        leases: list[Lease] = []
         while not self._frames.empty():
             frame, _ = self._frames.get_nowait()
-            self._close(len(frame.deliveries))
+            leases += [delivery.lease for delivery in frame.deliveries]
+        self._close(len(leases))
+        return leases
+
+    async def _release(self, leases: Sequence[Lease]) -> None:
+        if not leases:
+            return
+        try:
+            await self._log.release(leases, counted=False)
+        except Unavailable as error:
+            _log.warning("leases stay until they run out", count=len(leases), error=str(error))
 
     async def _admit(self) -> None:
         while True:
@@ -217,10 +231,12 @@ class Engine:
             await self._link.send(FrameDone(frame_id, tuple(ended_records)))
         self._close(len(endings))
 
-    def _on_cancelled(self, work: Work) -> None:
+    async def _on_cancelled(self, work: Work) -> None:
         self._admission.forget([work])
         self._metrics.cancelled.inc()
         self._close(1)
+        if not self._is_closing:
+            await self._release([work.delivery.lease])
 
     def _close(self, count: int) -> None:
         self._open_count -= count

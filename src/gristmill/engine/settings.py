@@ -49,11 +49,6 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     task_timeout_ms: int = 900_000
     environment: str = "dev"
 
-    @property
-    def mark_slot_count(self) -> int:
-        """Slots of marks: one for the inline loop and one for each record beside it."""
-        return 1 + self.max_concurrency
-
 
 def recovery_topic_of(generator: Generator) -> str:
     """Return the topic that holds the failed records of a generator until they are due again."""

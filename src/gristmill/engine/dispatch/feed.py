@@ -56,10 +56,10 @@ class Feed:
             pause_ms = max(pause_ms, self._bucket.due_in_ms(now_us=desk.clock.monotonic_us()))
         return pause_ms
 
-    async def claim(self, limit: int) -> list[Delivery]:
-        """Lease up to `limit` records, retried ones among them; none when the claim fails."""
+    async def claim(self, limit: int, *, engine: str) -> list[Delivery]:
+        """Lease up to `limit` records in an engine's name, retried ones among them; none when the claim fails."""
         try:
-            deliveries = await self._claim_both(limit)
+            deliveries = await self._claim_both(limit, engine)
         except Exception as error:
             pause_ms = self._backoff.on_failure(now_ms=self._desk.now_ms())
             self._up.set(0)
@@ -83,19 +83,17 @@ class Feed:
             room = min(room, self._bucket.available(now_us=desk.clock.monotonic_us()))
         return max(0, room)
 
-    async def _claim_both(self, limit: int) -> list[Delivery]:
+    async def _claim_both(self, limit: int, engine: str) -> list[Delivery]:
         retried: list[Delivery] = []
         now_ms = self._desk.now_ms()
         if now_ms >= self._recovery_look_at_ms:
             # At most half, so that a flood of retries leaves room for fresh records.
-            retried = await self._claim(self.recovery_topic, max(1, limit // 2))
+            retried = await self._claim(self.recovery_topic, engine, max(1, limit // 2))
             if not retried:
                 self._recovery_look_at_ms = now_ms + RECOVERY_LOOK_MS
         fresh = limit - len(retried)
-        return [*retried, *(await self._claim(self.generator.topic, fresh))] if fresh else retried
+        return [*retried, *(await self._claim(self.generator.topic, engine, fresh))] if fresh else retried
 
-    async def _claim(self, topic: str, limit: int) -> list[Delivery]:
-        desk = self._desk
-        return await desk.log.claim(
-            topic, self.generator.type, owner=desk.owner, limit=limit, lease_ms=desk.settings.lease_ms
-        )
+    async def _claim(self, topic: str, engine: str, limit: int) -> list[Delivery]:
+        lease_ms = self._desk.settings.lease_ms
+        return await self._desk.log.claim(topic, self.generator.type, owner=engine, limit=limit, lease_ms=lease_ms)

@@ -80,14 +80,27 @@ class Filler:
         total = 0
         while room > 0 and (shares := round_.share(room, self._random)):
             for name, count in shares.items():
-                deliveries = [] if self.is_closed else await self._feeds[name].claim(count)
-                if len(deliveries) < count:
+                given = await self._claim_share(self._feeds[name], count)
+                if given < count:
                     round_.leave(name)
-                if deliveries:
-                    await self._hand_out(self._feeds[name], deliveries)
-                room -= len(deliveries)
-                total += len(deliveries)
+                room -= given
+                total += given
         return total
+
+    async def _claim_share(self, feed: Feed, count: int) -> int:
+        """Claim up to `count` records for the engines with the most room and return how many there were."""
+        given = 0
+        while given < count and not self.is_closed:
+            room, engine = max(self._rooms(), default=(0, ""))
+            wanted = min(room, count - given)
+            if wanted == 0:
+                break
+            deliveries = await feed.claim(wanted, engine=engine)
+            given += len(deliveries)
+            await self._hand_out(feed, engine, deliveries)
+            if len(deliveries) < wanted:
+                break
+        return given
 
     def _room(self) -> int:
         return min(self._desk.in_flight.free, sum(room for room, _ in self._rooms()))
@@ -118,14 +131,15 @@ class Filler:
             _log.warning("log cannot be waited on", error=str(error))
         await desk.room.wait_for(desk.clock, timeout_ms=timeout_ms)
 
-    async def _hand_out(self, feed: Feed, deliveries: Sequence[Delivery]) -> None:
-        fault("dispatcher.claimed")
-        healthy = [each for each in deliveries if each.attempt <= self._desk.settings.deliveries_max]
-        for delivery in deliveries if len(healthy) < len(deliveries) else ():
+    async def _hand_out(self, feed: Feed, engine: str, deliveries: Sequence[Delivery]) -> None:
+        healthy: list[Delivery] = []
+        for delivery in deliveries:
             if delivery.attempt > self._desk.settings.deliveries_max:
                 self._give_up(feed, delivery)
+            else:
+                healthy.append(delivery)
         for part in self._cut(healthy):
-            await self._send(feed, part)
+            await self._send(feed.generator.type, engine, part)
 
     def _give_up(self, feed: Feed, delivery: Delivery) -> None:
         """Whoever works on this record dies: it must not be handed out again."""
@@ -150,24 +164,18 @@ class Filler:
         if part:
             yield part
 
-    async def _send(self, feed: Feed, part: list[Delivery]) -> None:
-        """Send a frame, in pieces where no engine has room for all of it; hand back what nobody can take."""
-        generator = feed.generator.type
-        while part:
-            room, engine = max(self._rooms(), default=(0, ""))
-            if self.is_closed or room <= 0:
-                self._return(part, generator)
-                return
-            piece, part = part[:room], part[room:]
-            self._frame_id += 1
-            self._desk.in_flight.add(piece, generator=generator, engine=engine, now_ms=self._desk.now_ms())
-            self._desk.metrics.sent.labels(generator).inc(len(piece))
-            await self._try_send(engine, Frame(self._frame_id, generator, tuple(piece)))
-
-    def _return(self, deliveries: Sequence[Delivery], generator: str) -> None:
-        in_flight, now_ms = self._desk.in_flight, self._desk.now_ms()
-        sent = [in_flight.add_detached(delivery, generator=generator, now_ms=now_ms) for delivery in deliveries]
-        self._settlement.put_return(sent)
+    async def _send(self, generator: str, engine: str, part: Sequence[Delivery]) -> None:
+        desk = self._desk
+        if self.is_closed or engine not in self._capacities:
+            for delivery in part:
+                desk.in_flight.add_detached(delivery, generator=generator, now_ms=desk.now_ms())
+            self._settlement.put_return([delivery.lease for delivery in part])
+            return
+        self._frame_id += 1
+        desk.in_flight.add(part, generator=generator, engine=engine, now_ms=desk.now_ms())
+        desk.metrics.sent.labels(generator).inc(len(part))
+        await self._try_send(engine, Frame(self._frame_id, generator, tuple(part)))
+        fault("frame.sent")
 
     async def _try_send(self, engine: str, message: ToEngine) -> None:
         try:

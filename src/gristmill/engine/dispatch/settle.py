@@ -17,7 +17,6 @@ from gristmill.engine.dispatch.desk import Desk
 from gristmill.engine.settings import recovery_topic_of
 from gristmill.engine.wake import Wake
 from gristmill.plans.plan import Generator
-from gristmill.ports.faults import fault
 
 __all__ = ["Settlement", "TerminalHook"]
 
@@ -56,10 +55,9 @@ class Settlement:
         self._dead.append(_Failure(sent, diagnosis))
         self._wake.set()
 
-    def put_return(self, all_sent: Sequence[Sent], *, delay_ms: int = 0, counted: bool = False) -> None:
+    def put_return(self, leases: Sequence[Lease], *, delay_ms: int = 0, counted: bool = False) -> None:
         """Have records delivered again after `delay_ms`."""
-        if all_sent:
-            leases = [sent.delivery.lease for sent in all_sent]
+        if leases:
             self._returns.append(_Return(leases, delay_ms, counted))
             self._wake.set()
 
@@ -146,7 +144,6 @@ class Settlement:
 
     async def _move(self, moves: Sequence[tuple[Sent, Recover]]) -> bool:
         leases = [sent.delivery.lease for sent, _ in moves]
-        fault("dispatcher.before_accept")
         is_done = all(await self._desk.log.accept(leases, then=[(move.topic, move.record) for _, move in moves]))
         if is_done:
             for sent, _ in moves:
@@ -170,6 +167,6 @@ class _Failure(msgspec.Struct, frozen=True):
 
 
 class _Return(msgspec.Struct, frozen=True):
-    leases: list[Lease]
+    leases: Sequence[Lease]
     delay_ms: int
     counted: bool

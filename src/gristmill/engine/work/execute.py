@@ -21,8 +21,6 @@ __all__ = ["Executor"]
 TURN_US_MAX = 2_000
 """Time that the inline loop keeps the event loop for itself: leases, links and slow plans live on it too."""
 
-INLINE_SLOT = 0
-
 
 class _Begun(NamedTuple):
     todo: Todo
@@ -46,7 +44,7 @@ class Executor:
         settings: EngineSettings,
         metrics: EngineMetrics,
         put: Callable[[Sequence[Work]], Awaitable[None]],
-        on_cancelled: Callable[[Work], None],
+        on_cancelled: Callable[[Work], Awaitable[None]],
     ) -> None:
         self._drivers = drivers
         self._clock = clock
@@ -56,7 +54,6 @@ class Executor:
         self._on_cancelled = on_cancelled
         self._timeout_ms = settings.task_timeout_ms
         self._deadlines = Deadlines(clock, timeout_ms=settings.task_timeout_ms)
-        self._slots = list(range(settings.max_concurrency, INLINE_SLOT, -1))
         self._permits = asyncio.Semaphore(settings.max_concurrency)
         self._tasks: set[asyncio.Task[None]] = set()
         self._group: asyncio.TaskGroup | None = None
@@ -77,18 +74,14 @@ class Executor:
         turn_us = self._clock.monotonic_us()
         for work in works:
             if work.todos:
-                self._marks.set(INLINE_SLOT, work.delivery.lease.offset)
-                fault("engine.run")
                 slow = self._try_inline(work)
                 if slow:
                     self._start(work, slow)
                     continue
                 if self._clock.monotonic_us() - turn_us > TURN_US_MAX:
-                    self._marks.clear(INLINE_SLOT)
                     await asyncio.sleep(0)
                     turn_us = self._clock.monotonic_us()
             ready.append(work)
-        self._marks.clear(INLINE_SLOT)
         if ready:
             await self._put(ready)
 
@@ -98,6 +91,8 @@ class Executor:
         item = work.item
         if item is None:
             return slow
+        slot = self._marks.set(work.delivery.lease.offset)
+        fault("task.started")
         for todo in work.todos:
             scope = self._make_scope(work, todo)
             started_at_ms, began_us = self._clock.now_ms(), self._clock.monotonic_us()
@@ -106,6 +101,7 @@ class Executor:
                 slow.append(_Begun(todo, scope))
             else:
                 work.done.append(self._finish(todo, ended, started_at_ms, began_us))
+        self._marks.clear(slot)
         return slow
 
     def _make_scope(self, work: Work, todo: Todo) -> Scope:
@@ -141,7 +137,7 @@ class Executor:
             async with self._permits:
                 await self._run_marked(work, slow)
         except asyncio.CancelledError:
-            self._on_cancelled(work)
+            await self._on_cancelled(work)
             raise
         # Plans end in any order; what is committed does not depend on it.
         order = {todo.run_id: index for index, todo in enumerate(work.todos)}
@@ -149,8 +145,7 @@ class Executor:
         await self._put([work])
 
     async def _run_marked(self, work: Work, slow: Sequence[_Begun]) -> None:
-        slot = self._slots.pop()
-        self._marks.set(slot, work.delivery.lease.offset)
+        slot = self._marks.set(work.delivery.lease.offset)
         try:
             if len(slow) == 1:
                 await self._run_one(work, slow[0])
@@ -160,7 +155,6 @@ class Executor:
                         group.create_task(self._run_one(work, begun))
         finally:
             self._marks.clear(slot)
-            self._slots.append(slot)
 
     async def _run_one(self, work: Work, begun: _Begun) -> None:
         item = work.item

@@ -22,7 +22,6 @@ from gristmill.engine.wake import Wake
 from gristmill.engine.work.compose import compose_commits
 from gristmill.engine.work.record import Work
 from gristmill.ports.clock import Clock
-from gristmill.ports.faults import fault
 from gristmill.ports.log import Log
 from gristmill.ports.state import State
 
@@ -137,9 +136,7 @@ class WriteBack:
         flat = [commit for each in commits for commit in each]
         if not flat:
             return [Committed()] * len(commits)
-        fault("engine.before_commit")
         outcomes = await self._until_available(lambda: self._state.commit(flat))
-        fault("engine.after_commit")
         return _per_record(commits, outcomes)
 
     async def _accept(
