@@ -9,7 +9,7 @@ import pkgutil
 import re
 import sys
 import traceback
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
@@ -25,7 +25,14 @@ from gristmill.plans.names import advise_known, check_name
 from gristmill.plans.plan import Flow, Generator, Plan, Writes
 from gristmill.plans.resources import Need
 
-__all__ = ["RegisteredPlan", "Registry", "build_registry", "check_framework_modules", "discover_flows", "load_flow_file"]
+__all__ = [
+    "RegisteredPlan",
+    "Registry",
+    "build_registry",
+    "check_framework_modules",
+    "discover_flows",
+    "load_flow_file",
+]
 
 ENTRY_POINT_GROUP = "gristmill.flows"
 
@@ -49,22 +56,6 @@ class Registry(msgspec.Struct, frozen=True, eq=False):
     def needs(self) -> dict[Need, str]:
         """Return every resource needed, with the key of a plan that needs it."""
         return {need: key for key, plan in self.plans.items() for need in plan.graph.needs}
-
-    def check_needs(self, known: Collection[Need]) -> None:
-        """Refuse a resource that nothing provides; only enabled flows are asked what they need.
-
-        Raises:
-            ConfigError: names the task, the plan and the role, and the nearest known role of that port.
-        """
-        for plan in self.plans.values():
-            for node in plan.graph.nodes:
-                for parameter in node.operator.parameters:
-                    need = parameter.wanted
-                    if parameter.source == "resource" and need not in known:
-                        thing = f"role of task {node.name!r} in plan {plan.graph.key!r} of flow {plan.flow!r}"
-                        port = need.port.__name__
-                        advice = f"no {port} plays it; {advise_known(need.role, _roles(known, need.port))}"
-                        raise ConfigError(thing, value=need.role, advice=advice)
 
 
 def build_registry(
@@ -213,10 +204,6 @@ def _refuse_framework(flow: Flow, plan: Plan) -> None:
         if any(module == room or module.startswith(f"{room}.") for room in FRAMEWORK_MODULES):
             advice = "framework rooms hold no business rule; move the task into a flow package"
             raise ConfigError(f"task {placement.name!r} of flow {flow.name!r} lives in", value=module, advice=advice)
-
-
-def _roles(known: Collection[Need], port: type) -> list[str]:
-    return [need.role for need in known if need.port is port]
 
 
 def _collect_generators(flows: Sequence[Flow], plans: dict[str, RegisteredPlan]) -> dict[str, Generator]:

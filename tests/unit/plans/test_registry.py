@@ -94,19 +94,11 @@ def test_a_type_of_generator_has_a_name() -> None:
         build_registry([generator(type="two words")])
 
 
-def test_resources_are_asked_of_enabled_flows_and_missing_ones_are_named() -> None:
+def test_resources_are_asked_of_enabled_flows_alone() -> None:
     models = Flow("models", plans=[Plan("judging", tasks=[samples.judged])])
-    safety, semantic = Need(LLM, "safety"), Need(Embedder, "semantic")
-    built = build_registry([flow, models])
-    assert built.needs() == {safety: "judging", semantic: "judging"}
-    built.check_needs({safety, semantic})
-    build_registry([flow, models], enabled=["f"]).check_needs(())
-    with pytest.raises(ConfigError) as caught:
-        built.check_needs({safety, Need(Embedder, "semantics"), Need(LLM, "semantic")})
-    assert str(caught.value) == (
-        "role of task 'judged' in plan 'judging' of flow 'models': 'semantic' "
-        "(no Embedder plays it; did you mean 'semantics'? known: semantics)"
-    )
+    needed = {Need(LLM, "safety"): "judging", Need(Embedder, "semantic"): "judging"}
+    assert build_registry([flow, models]).needs() == needed
+    assert build_registry([flow, models], enabled=["f"]).needs() == {}
 
 
 def test_a_task_from_inside_a_framework_room_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
