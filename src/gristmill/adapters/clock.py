@@ -9,6 +9,8 @@ import time
 __all__ = ["SeededRandom", "SystemClock", "SystemRandom"]
 
 NS_PER_MS = 1_000_000
+NS_PER_US = 1_000
+US_PER_MS = 1_000
 
 
 class SystemClock:
@@ -20,20 +22,20 @@ class SystemClock:
 
     def __init__(self) -> None:
         self._wall_ms = time.time_ns() // NS_PER_MS
-        self._since_ms = self.monotonic_ms()
+        self._since_us = self.monotonic_us()
 
     def now_ms(self) -> int:
         """Return UTC epoch milliseconds; never less than an earlier answer of this clock."""
         wall_ms = time.time_ns() // NS_PER_MS
-        steady_ms = self._wall_ms + self.monotonic_ms() - self._since_ms
+        steady_ms = self._wall_ms + (self.monotonic_us() - self._since_us) // US_PER_MS
         if wall_ms <= steady_ms:
             return steady_ms
-        self._wall_ms, self._since_ms = wall_ms, self.monotonic_ms()
+        self._wall_ms, self._since_us = wall_ms, self.monotonic_us()
         return wall_ms
 
-    def monotonic_ms(self) -> int:
-        """Return milliseconds since an arbitrary origin; only goes forward."""
-        return time.monotonic_ns() // NS_PER_MS
+    def monotonic_us(self) -> int:
+        """Return microseconds since an arbitrary origin; only goes forward."""
+        return time.monotonic_ns() // NS_PER_US
 
     async def sleep_ms(self, duration_ms: int) -> None:
         """Wait `duration_ms` of real time."""
