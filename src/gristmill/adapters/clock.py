@@ -10,6 +10,7 @@ __all__ = ["SeededRandom", "SystemClock", "SystemRandom"]
 
 NS_PER_MS = 1_000_000
 NS_PER_US = 1_000
+NS_PER_US = 1_000
 US_PER_MS = 1_000
 
 
@@ -22,15 +23,15 @@ class SystemClock:
 
     def __init__(self) -> None:
         self._wall_ms = time.time_ns() // NS_PER_MS
-        self._since_us = self.monotonic_us()
+        self._since_ns = time.monotonic_ns()
 
     def now_ms(self) -> int:
         """Return UTC epoch milliseconds; never less than an earlier answer of this clock."""
         wall_ms = time.time_ns() // NS_PER_MS
-        steady_ms = self._wall_ms + (self.monotonic_us() - self._since_us) // US_PER_MS
+        steady_ms = self._wall_ms + (time.monotonic_ns() - self._since_ns) // NS_PER_MS
         if wall_ms <= steady_ms:
             return steady_ms
-        self._wall_ms, self._since_us = wall_ms, self.monotonic_us()
+        self._wall_ms, self._since_ns = wall_ms, time.monotonic_ns()
         return wall_ms
 
     def monotonic_us(self) -> int:
