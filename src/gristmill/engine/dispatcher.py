@@ -150,14 +150,14 @@ class Dispatcher:
     def _on_done(self, engine: str, done: FrameDone) -> None:
         desk = self._desk
         returned: list[Lease] = []
-        succeeded = 0
+        succeeded = fenced = 0
         for ended in done.ended:
             if ended.accepted or ended.fenced:
                 if not desk.in_flight.take(ended.lease):
                     self._on_unknown(engine, ended)
                     continue
                 succeeded += ended.accepted
-                desk.metrics.fenced.inc(ended.fenced)
+                fenced += ended.fenced
             elif (sent := desk.in_flight.detach(ended.lease)) is None:
                 self._on_unknown(engine, ended)
             elif ended.diagnosis is None:
@@ -166,6 +166,7 @@ class Dispatcher:
                 desk.metrics.failed.labels(sent.generator).inc()
                 self._settlement.put_failure(sent, ended.diagnosis)
         desk.metrics.succeeded.inc(succeeded)
+        desk.metrics.fenced.inc(fenced)
         desk.metrics.returned.inc(len(returned))
         self._settlement.put_return(returned, delay_ms=0 if self._filler.is_closed else HAND_BACK_DELAY_MS)
         desk.note_change()

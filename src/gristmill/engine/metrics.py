@@ -6,17 +6,28 @@ plain dictionaries and handed over once for each commit.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter as Counts
 from collections import defaultdict
 from collections.abc import Iterable
+from typing import Literal
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
 
 from gristmill.domain.run import RunStatus, TaskReport
 
-__all__ = ["DispatcherMetrics", "EngineMetrics", "RunTally"]
+__all__ = ["DispatcherMetrics", "Ending", "EngineMetrics", "RunTally"]
+
+Ending = Literal["success", "failed", "fenced", "quarantined"]
+
+US_PER_S = 1_000_000
 
 DURATION_BUCKETS_S = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 300, 900)
 """From an inline plan of tiny tasks to the time-out of a run."""
+
+DURATION_BUCKETS_US = [round(bound * US_PER_S) for bound in DURATION_BUCKETS_S]
+OBSERVE_ONE_BY_ONE_MAX = 8
+"""Below it, going over the buckets would cost more."""
 
 
 class DispatcherMetrics:
@@ -56,12 +67,14 @@ class EngineMetrics:
             return Histogram(f"gristmill_{name}", text, labels, registry=registry, buckets=DURATION_BUCKETS_S)
 
         self.received = counter("engine_task_received", "Records received from the dispatcher.")
-        self.succeeded = counter("engine_task_success", "Records whose runs all ended well and were committed.")
-        self.failed = counter("engine_task_failed", "Records with a run that failed.")
+        self.records_by_ending: dict[Ending, Counter] = {
+            "success": counter("engine_task_success", "Records whose runs all ended well and were committed."),
+            "failed": counter("engine_task_failed", "Records with a run that failed."),
+            "fenced": counter("engine_task_fenced", "Records dropped since their lease had been lost."),
+            "quarantined": counter("engine_task_quarantined", "Records that never became an item."),
+        }
         self.timed_out = counter("engine_task_timeout", "Runs ended by their time-out.")
         self.cancelled = counter("engine_task_cancelled", "Records given back since the engine stopped.")
-        self.fenced = counter("engine_task_fenced", "Records dropped since their lease had been lost.")
-        self.quarantined = counter("engine_task_quarantined", "Records that never became an item.")
         self.conflicts = counter("engine_id_conflict", "Records run again since another engine had issued their id.")
         self.commits = counter("engine_commit", "Commits of one or more records.")
         self.callback_errors = counter("engine_callback_error", "Failures of what tasks left to do after the commit.")
@@ -83,13 +96,14 @@ class EngineMetrics:
 
 
 class RunTally:
-    """Counts ended runs in plain dictionaries until `flush`."""
+    """Counts ended runs and records in plain dictionaries until `flush`."""
 
     def __init__(self, metrics: EngineMetrics) -> None:
         self._metrics = metrics
         self._tasks: defaultdict[tuple[str, str], int] = defaultdict(int)
         self._plans: defaultdict[tuple[str, bool], int] = defaultdict(int)
         self._plan_us: defaultdict[str, list[int]] = defaultdict(list)
+        self._endings: defaultdict[Ending, int] = defaultdict(int)
         self._record_us: list[int] = []
 
     def add_run(self, plan: str, status: RunStatus, tasks: Iterable[TaskReport], *, duration_us: int) -> None:
@@ -100,8 +114,9 @@ class RunTally:
         self._plans[plan, status != "failed"] += 1
         self._plan_us[plan].append(duration_us)
 
-    def add_record(self, *, duration_us: int) -> None:
-        """Note how long a record took from its receipt to its end."""
+    def add_record(self, ending: Ending, *, duration_us: int) -> None:
+        """Count one record, and how long it took from its receipt to its end."""
+        self._endings[ending] += 1
         self._record_us.append(duration_us)
 
     def flush(self) -> None:
@@ -119,11 +134,23 @@ class RunTally:
             (metrics.plans_succeeded if is_success else metrics.plans_failed).labels(plan).inc(count)
         for plan, durations_us in self._plan_us.items():
             _observe_all(metrics.plan_duration.labels(plan), durations_us)
+        for ending, count in self._endings.items():
+            metrics.records_by_ending[ending].inc(count)
         _observe_all(metrics.processing_time, self._record_us)
-        for tally in (self._tasks, self._plans, self._plan_us, self._record_us):
+        for tally in (self._tasks, self._plans, self._plan_us, self._endings, self._record_us):
             tally.clear()
 
 
 def _observe_all(histogram: Histogram, durations_us: list[int]) -> None:
-    for duration_us in durations_us:
-        histogram.observe(duration_us / 1_000_000)
+    """Observe many values for the price of a few.
+
+    The client has no such call: this adds to its buckets, which are not cumulative until they are scraped.
+    """
+    if len(durations_us) < OBSERVE_ONE_BY_ONE_MAX:
+        for duration_us in durations_us:
+            histogram.observe(duration_us / US_PER_S)
+        return
+    counts = Counts(bisect_left(DURATION_BUCKETS_US, duration_us) for duration_us in durations_us)
+    for index, count in counts.items():
+        histogram._buckets[index].inc(count)
+    histogram._sum.inc(sum(durations_us) / US_PER_S)

@@ -52,7 +52,7 @@ class Workers:
 
 
 async def attempt_once(step: Step, slots: Slots, attempts: Attempts, workers: Workers) -> Again | Ending:
-    """Call a task that does not run inline once, and classify its answer.
+    """Call a task once, the way its operator asks for, and classify its answer.
 
     An attempt longer than the operator's `timeout_ms` is a TimeoutError: an async function is cancelled and a child
     process killed; a function in a thread goes on to its end, which nobody sees. Only a cancellation from outside is
@@ -76,6 +76,11 @@ def is_cancelled() -> bool:
 async def _call(step: Step, slots: Slots, workers: Workers) -> Any:
     operator = step.operator
     match operator.runs:
+        case "inline":
+            return step.call(slots)
+        case "async":
+            async with _limit(operator.options.timeout_ms):
+                return await step.call(slots)
         case "thread":
             async with _limit(operator.options.timeout_ms):
                 run = copy_context().run
@@ -84,9 +89,6 @@ async def _call(step: Step, slots: Slots, workers: Workers) -> Any:
             arguments = tuple(slots[argument] for argument in step.arguments)
             timeout_ms = operator.options.timeout_ms
             return await workers.processes().call(operator, arguments, step.config, timeout_ms=timeout_ms)
-        case _:
-            async with _limit(operator.options.timeout_ms):
-                return await step.call(slots)
 
 
 @asynccontextmanager

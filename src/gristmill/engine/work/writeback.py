@@ -17,7 +17,7 @@ from gristmill.domain.errors import Unavailable
 from gristmill.domain.frame import RecordEnded
 from gristmill.domain.log import Diagnosis
 from gristmill.engine.core.backoff import Backoff
-from gristmill.engine.metrics import EngineMetrics, RunTally
+from gristmill.engine.metrics import Ending, EngineMetrics, RunTally
 from gristmill.engine.wake import Wake
 from gristmill.engine.work.compose import compose_commits
 from gristmill.engine.work.record import Work
@@ -114,7 +114,8 @@ class WriteBack:
                 continue
             ended = _decide_ending(work, outcome)
             self._count(work, ended)
-            await self._call_back(work, is_written=not ended.fenced)
+            if any(done.ended.on_end for done in work.done):
+                await self._call_back(work, is_written=not ended.fenced)
             endings.append((work, ended))
         self._metrics.commits.inc()
         self._tally.flush()
@@ -173,18 +174,17 @@ class WriteBack:
                     _log.exception("callback of a run failed", plan=done.todo.plan, run_id=done.todo.run_id)
 
     def _count(self, work: Work, ended: RecordEnded) -> None:
-        metrics, tally = self._metrics, self._tally
+        tally = self._tally
         for done in work.done:
             tally.add_run(done.todo.plan, done.ended.status, done.ended.tasks, duration_us=done.duration_us)
-        tally.add_record(duration_us=self._clock.monotonic_us() - work.received_at_us)
+        ending: Ending = "success"
         if ended.fenced:
-            metrics.fenced.inc()
+            ending = "fenced"
         elif ended.diagnosis is not None:
-            metrics.failed.inc()
+            ending = "failed"
         elif work.faults is not None:
-            metrics.quarantined.inc()
-        else:
-            metrics.succeeded.inc()
+            ending = "quarantined"
+        tally.add_record(ending, duration_us=self._clock.monotonic_us() - work.received_at_us)
 
 
 def _per_record(
