@@ -72,6 +72,14 @@ class RecordMapper:
         faults += reading.faults
         return _refuse(faults) if faults else mapped
 
+    def identify(self, raw: bytes, *, fallback_id: str) -> str:
+        """Return the input id of a record as well as it can be told, even where the record is refused."""
+        try:
+            decoded = msgspec.json.decode(raw)
+        except (msgspec.DecodeError, msgspec.ValidationError, RecursionError):
+            return fallback_id
+        return _Reading(self._fields, decoded).read_id(fallback_id) if isinstance(decoded, dict) else fallback_id
+
 
 class _Reading:
     """One pass over one record: takes fields out and notes what is wrong with them."""

@@ -1,0 +1,89 @@
+"""Builds the two services from a spec. What differs between one process and many is handed in: store, link, marks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gristmill.adapters.clock import SystemClock, SystemRandom
+from gristmill.adapters.local_host import RunningMarks, read_marks
+from gristmill.engine.dispatcher import Dispatcher
+from gristmill.engine.link import DispatcherLink, EngineLink
+from gristmill.engine.metrics import DispatcherMetrics, EngineMetrics
+from gristmill.engine.service import Engine
+from gristmill.ports.clock import Clock
+from gristmill.runtime.compose import (
+    Store,
+    dispatcher_settings,
+    engine_settings,
+    load_registry,
+    used_part,
+)
+from gristmill.runtime.decode import RecordDecoder
+from gristmill.runtime.members import DispatcherMember, EngineMember, TimedLink
+from gristmill.runtime.resources import Surroundings, fill_needs, find_providers, refuse_missing
+from gristmill.runtime.spec import GroupSpec
+
+__all__ = ["OpenStore", "assemble_dispatcher", "assemble_engine", "open_sqlite"]
+
+OpenStore = Callable[[GroupSpec, Clock, str], Store]
+"""Opens the store for an owner name; each process has its own."""
+
+
+def open_sqlite(spec: GroupSpec, clock: Clock, owner: str) -> Store:
+    """Open the embedded store of a state folder.
+
+    Raises:
+        ConfigError: the file is no store of ours, or damaged.
+        Unavailable: it cannot be opened.
+    """
+    from gristmill.adapters.sqlite import SqliteStore
+
+    return SqliteStore.open(
+        spec.folder.store_file, clock=clock, owner=owner, synchronous=spec.settings.store.synchronous
+    )
+
+
+def assemble_dispatcher(spec: GroupSpec, store: Store, *, owner: str, link: DispatcherLink) -> DispatcherMember:
+    """Build the dispatcher of a group."""
+    clock = SystemClock()
+    folder = spec.folder
+    timed = TimedLink(link, clock)
+    dispatcher = Dispatcher(
+        log=store.log,
+        generators=spec.generators,
+        link=timed,
+        clock=clock,
+        random=SystemRandom(),
+        owner=owner,
+        settings=dispatcher_settings(spec.settings),
+        metrics=DispatcherMetrics(),
+        read_marks=lambda engine: read_marks(folder.owners_dir, engine),
+    )
+    return DispatcherMember(dispatcher, store, timed)
+
+
+def assemble_engine(spec: GroupSpec, store: Store, *, owner: str, link: EngineLink) -> EngineMember:
+    """Build an engine with the flows and resources that the group's generators need.
+
+    Raises:
+        ConfigError: a flow or a plan is not sound, or a role is not played.
+    """
+    registry = used_part(load_registry(spec.settings, flow_files=spec.flow_files), spec.generators)
+    providers = find_providers()
+    refuse_missing(registry, providers)
+    settings = engine_settings(spec.settings)
+    engine = Engine(
+        link=link,
+        state=store.state,
+        log=store.log,
+        clock=SystemClock(),
+        owner=owner,
+        generators=spec.generators,
+        plans=registry.plans,
+        resources=fill_needs(registry, providers, Surroundings(spec.folder, store.cache)),
+        decode=RecordDecoder(spec.field_maps),
+        settings=settings,
+        metrics=EngineMetrics(),
+        marks=RunningMarks(spec.folder.owners_dir, owner),
+    )
+    return EngineMember(engine, store)

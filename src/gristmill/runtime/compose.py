@@ -1,0 +1,117 @@
+"""Composition root: settings and flow files become a registry, a store and the two services."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from gristmill.domain.errors import ConfigError
+from gristmill.engine.core.recovery import RecoveryPolicy
+from gristmill.engine.settings import DispatcherSettings, EngineSettings
+from gristmill.plans.plan import Generator
+from gristmill.plans.registry import Registry, build_registry, discover_flows, load_flow_file
+from gristmill.ports.cache import Cache
+from gristmill.ports.log import Log
+from gristmill.ports.state import State
+from gristmill.runtime.settings import Settings
+
+__all__ = [
+    "Store",
+    "dispatcher_settings",
+    "engine_settings",
+    "flows_of",
+    "load_registry",
+    "refuse_without_generators",
+    "used_part",
+]
+
+
+class Store(Protocol):
+    """Log, state and cache that share one place, so that a commit can accept its own record."""
+
+    @property
+    def log(self) -> Log: ...
+
+    @property
+    def state(self) -> State: ...
+
+    @property
+    def cache(self) -> Cache: ...
+
+    async def close(self) -> None: ...
+
+
+def load_registry(settings: Settings, *, flow_files: Sequence[str] = ()) -> Registry:
+    """Return the enabled flows, checked against each other.
+
+    Flows named by a file of the command line take part whether they are enabled or not.
+
+    Raises:
+        ConfigError: see `plans.registry`.
+    """
+    flows = discover_flows()
+    for path in settings.flows.paths:
+        flows += load_flow_file(Path(path))
+    asked = [flow for path in dict.fromkeys(flow_files) for flow in load_flow_file(Path(path))]
+    enabled = [*settings.flows.enabled, *(flow.name for flow in asked)] if settings.flows.enabled else None
+    return build_registry([*flows, *asked], enabled=enabled)
+
+
+def used_part(registry: Registry, generators: Sequence[Generator]) -> Registry:
+    """Return the registry with the plans that these generators feed, so that only their needs are filled."""
+    used = {key for generator in generators for key in generator.plans}
+    plans = {key: plan for key, plan in registry.plans.items() if key in used}
+    return Registry(registry.flows, plans, {generator.type: generator for generator in generators}, registry.warnings)
+
+
+def flows_of(registry: Registry, generators: Sequence[Generator]) -> Mapping[str, Sequence[str]]:
+    """Return flow name -> types of the generators that feed its plans."""
+    found: dict[str, list[str]] = {}
+    for generator in generators:
+        for flow in dict.fromkeys(registry.plans[key].flow for key in generator.plans):
+            found.setdefault(flow, []).append(generator.type)
+    return found
+
+
+def dispatcher_settings(settings: Settings) -> DispatcherSettings:
+    """Return what was set for the dispatcher, in its own units."""
+    section = settings.dispatcher
+    return DispatcherSettings(
+        max_in_flight=section.max_in_flight,
+        lease_ms=section.lease_ms,
+        task_timeout_ms=_ms(settings.engine.task_timeout_s),
+        monitor_interval_ms=max(1, _ms(section.monitor_interval_s)),
+        deliveries_max=section.deliveries_max,
+        recovery=RecoveryPolicy(
+            delay_ms=_ms(section.recovery_delay_s),
+            factor=section.recovery_factor,
+            recoveries_max=section.recoveries_max,
+        ),
+    )
+
+
+def engine_settings(settings: Settings) -> EngineSettings:
+    """Return what was set for each engine, in its own units."""
+    section = settings.engine
+    return EngineSettings(
+        capacity=section.capacity,
+        max_concurrency=section.max_concurrency,
+        task_timeout_ms=_ms(section.task_timeout_s),
+        environment=settings.main.environment,
+    )
+
+
+def refuse_without_generators(generators: Sequence[Generator]) -> None:
+    """Refuse to start a group that would have nothing to do.
+
+    Raises:
+        ConfigError: there is no generator.
+    """
+    if not generators:
+        advice = "enable a flow that has generators, or name a topic: gristmill up --topic TOPIC --plan KEY"
+        raise ConfigError("nothing feeds this group: no generator", advice=advice)
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)

@@ -1,0 +1,110 @@
+"""The state folder: what lies where in it, and the lock that keeps two groups from sharing it.
+
+- `gristmill.sqlite`: log, state and cache; what is called `gristmill.sqlite-*` and `gristmill.sqlite.*` belongs to it
+- `group.lock`: held for life by the group's main process
+- `run/`: sockets, of no use once the group is gone
+- `metrics/`: counters of the processes
+- `inputs/`: what `gristmill run` was given, one file an input
+- `blobs/`: oversize lines, whole
+- `models/`: trained revisions, and which of them is active
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+from gristmill.domain.errors import ConfigError, UsageError
+
+__all__ = ["GroupLock", "StateFolder"]
+
+SOCKET_PATH_BYTES_MAX = 100
+"""The kernel takes 107; a longer path gets its sockets in the system's folder for temporary files."""
+
+HASH_BYTES = 8
+
+
+class StateFolder:
+    """One installation's folder. Nothing is created before `prepare`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()
+        self.store_file = self.path / "gristmill.sqlite"
+        self.run_dir = self.path / "run"
+        self.owners_dir = self.path / "gristmill.sqlite.owners"
+        self.metrics_dir = self.path / "metrics"
+        self.inputs_dir = self.path / "inputs"
+        self.blobs_dir = self.path / "blobs"
+        self.models_dir = self.path / "models"
+        self.log_file = self.path / "gristmill.log"
+        self.lock_file = self.path / "group.lock"
+
+    @property
+    def exists(self) -> bool:
+        """Whether something was ever stored here."""
+        return self.store_file.is_file()
+
+    def prepare(self) -> None:
+        """Create what is missing.
+
+        Raises:
+            ConfigError: the folder cannot be created or written.
+        """
+        try:
+            for folder in (self.path, self.run_dir, self.metrics_dir):
+                folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.path):
+                pass
+        except OSError as error:
+            advice = f"{error.strerror or error}; choose another with --state DIR"
+            raise ConfigError("state folder cannot be written", value=str(self.path), advice=advice) from error
+
+    def require(self) -> None:
+        """Refuse where nothing was ever stored.
+
+        Raises:
+            UsageError: there is no store in this folder.
+        """
+        if not self.exists:
+            advice = "run something first, or name another folder with --state DIR"
+            raise UsageError("state folder holds nothing", value=str(self.path), advice=advice)
+
+    def socket(self, name: str) -> Path:
+        """Return the path of a socket of this folder, short enough for the kernel."""
+        path = self.run_dir / f"{name}.sock"
+        if len(os.fsencode(path)) <= SOCKET_PATH_BYTES_MAX:
+            return path
+        digest = hashlib.blake2b(os.fsencode(self.path), digest_size=HASH_BYTES).hexdigest()
+        shared = Path(tempfile.gettempdir()) / f"gristmill-{os.getuid()}"
+        shared.mkdir(mode=0o700, exist_ok=True)
+        return shared / f"{digest}-{name}.sock"
+
+
+class GroupLock:
+    """Held by the main process of the one group that may work on a state folder; freed with its death.
+
+    Raises:
+        UsageError: another group holds it.
+    """
+
+    def __init__(self, folder: StateFolder, *, purpose: str) -> None:
+        self._descriptor = os.open(folder.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = os.pread(self._descriptor, 200, 0).decode("utf-8", "replace").strip()
+            self.close()
+            advice = "wait until it has ended, stop it, or use another folder with --state DIR"
+            thing = f"state folder is in use by {holder or 'another process'}"
+            raise UsageError(thing, value=str(folder.path), advice=advice) from None
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, f"process {os.getpid()} ({purpose})\n".encode(), 0)
+
+    def close(self) -> None:
+        """Let go; safe twice."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1

@@ -1,0 +1,147 @@
+"""The two services of a group as `main` knows them, whether they live in its process or in one of their own."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Protocol
+
+import msgspec
+import structlog
+
+from gristmill.domain.frame import Frame, FrameDone, ToEngine
+from gristmill.engine.dispatcher import Dispatcher
+from gristmill.engine.link import DispatcherLink, Left, LinkEvent, Said
+from gristmill.engine.service import Engine
+from gristmill.ports.clock import Clock
+from gristmill.runtime.compose import Store
+
+__all__ = ["DispatcherMember", "EngineMember", "Member", "MemberVitals", "TimedLink", "stop_all"]
+
+_log = structlog.get_logger()
+
+
+class MemberVitals(msgspec.Struct, frozen=True):
+    """How a service is; see `processes.channel.Vitals`."""
+
+    in_flight: int = 0
+    result_age_ms: int = 0
+    generators_up: dict[str, bool] = {}
+
+
+class Member(Protocol):
+    """A service that main starts, watches and stops."""
+
+    async def start(self) -> None:
+        """Begin to work."""
+        ...
+
+    async def join(self) -> None:
+        """Return when it has stopped; raise what ended it otherwise."""
+        ...
+
+    async def drain(self) -> None:
+        """Take nothing new and return when nothing is under way."""
+        ...
+
+    async def stop(self, *, grace_ms: int) -> None:
+        """Stop, and close what it holds."""
+        ...
+
+    def vitals(self) -> MemberVitals:
+        """Say how it is."""
+        ...
+
+
+class DispatcherMember:
+    """The dispatcher with the store that it claims from."""
+
+    def __init__(self, dispatcher: Dispatcher, store: Store, link: TimedLink) -> None:
+        self._dispatcher = dispatcher
+        self._store = store
+        self._link = link
+
+    async def start(self) -> None:
+        await self._dispatcher.start()
+
+    async def join(self) -> None:
+        await self._dispatcher.join()
+
+    async def drain(self) -> None:
+        await self._dispatcher.drain()
+
+    async def stop(self, *, grace_ms: int) -> None:
+        await self._dispatcher.stop(grace_ms=grace_ms)
+        await self._store.close()
+
+    def vitals(self) -> MemberVitals:
+        count = self._dispatcher.in_flight_count
+        return MemberVitals(count, self._link.result_age_ms() if count else 0, self._dispatcher.generators_up)
+
+
+class EngineMember:
+    """An engine with the store that it commits to."""
+
+    def __init__(self, engine: Engine, store: Store) -> None:
+        self._engine = engine
+        self._store = store
+
+    async def start(self) -> None:
+        await self._engine.start()
+
+    async def join(self) -> None:
+        await self._engine.join()
+
+    async def drain(self) -> None:
+        """Nothing to do: an engine takes what the dispatcher sends."""
+
+    async def stop(self, *, grace_ms: int) -> None:
+        await self._engine.stop(grace_ms=grace_ms)
+        await self._store.close()
+
+    def vitals(self) -> MemberVitals:
+        return MemberVitals(in_flight=self._engine.open_count)
+
+
+class TimedLink:
+    """A dispatcher's link that knows how long it has been waiting for a result."""
+
+    def __init__(self, link: DispatcherLink, clock: Clock) -> None:
+        self._link = link
+        self._clock = clock
+        self._waiting_count = 0
+        self._since_us = clock.monotonic_us()
+
+    def result_age_ms(self) -> int:
+        """Return milliseconds since the last result, or since a frame was sent while none was out."""
+        return (self._clock.monotonic_us() - self._since_us) // 1000
+
+    async def start(self) -> None:
+        await self._link.start()
+
+    async def receive(self) -> LinkEvent:
+        event = await self._link.receive()
+        if isinstance(event, Said) and isinstance(event.message, FrameDone):
+            self._waiting_count = max(0, self._waiting_count - len(event.message.ended))
+            self._since_us = self._clock.monotonic_us()
+        elif isinstance(event, Left):
+            # What it had never comes back over this link.
+            self._waiting_count = 0
+        return event
+
+    async def send(self, engine: str, message: ToEngine) -> None:
+        if isinstance(message, Frame):
+            if not self._waiting_count:
+                self._since_us = self._clock.monotonic_us()
+            self._waiting_count += len(message.deliveries)
+        await self._link.send(engine, message)
+
+    async def close(self) -> None:
+        await self._link.close()
+
+
+async def stop_all(members: list[Member], *, grace_ms: int) -> None:
+    """Stop members side by side; one that cannot be stopped cleanly does not keep the others."""
+    outcomes = await asyncio.gather(*(member.stop(grace_ms=grace_ms) for member in members), return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, Exception):
+            _log.error("service did not stop cleanly", error=repr(outcome))
