@@ -148,7 +148,7 @@ def _import_file(path: Path) -> ModuleType:
         raise ConfigError("flow file does not exist", value=str(path), advice="give the path of a Python file")
     # A name of its own, since `json.py` must not take the place of a module that everybody uses.
     name = "gristmill_flow_file_" + re.sub(r"\W", "_", str(path.resolve().with_suffix("")))
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec = importlib.util.spec_from_file_location(name, path.resolve())
     if spec is None or spec.loader is None:
         raise ConfigError("flow file is not a Python file", value=str(path), advice="it should end in .py")
     module = importlib.util.module_from_spec(spec)
@@ -167,7 +167,8 @@ def _import_file(path: Path) -> ModuleType:
 
 def _line_of(error: BaseException, path: Path) -> str:
     """Say which line of the file an error came from; a syntax error says it itself."""
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == path]
+    file = path.resolve()
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == file]
     return f", line {lines[-1]}," if lines else ""
 
 

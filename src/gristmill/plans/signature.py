@@ -73,7 +73,9 @@ class Signature:
         where = f"configuration {parameter.name!r} of task {self._name!r}"
         if parameter.name in PLACEMENT_WORDS:
             raise UsageError(f"{where} is a word of use(...)", advice="give it another name")
-        if isinstance(hint, type) and (hint in (Item, RunScope) or mark_of(hint) is not None):
+        wanted, _ = _strip_none(_strip_notes(hint))
+        is_result = isinstance(wanted, type) and mark_of(wanted) is not None
+        if is_result or wanted in (Item, RunScope) or _roles_of(hint):
             raise UsageError(f"{where} is filled by a run", value=show_type(hint), advice="put it before '*'")
         self.config_types[parameter.name] = hint
         if parameter.default is _MISSING:

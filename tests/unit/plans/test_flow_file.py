@@ -99,6 +99,15 @@ def test_a_file_that_is_no_flow_is_refused_with_its_line(write: Write, text: str
     assert said in refusal(write(text))
 
 
+def test_a_relative_path_and_a_link_still_lead_to_the_line(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "link.py").symlink_to(write("\nimport nowhere_at_all\n"))
+    monkeypatch.chdir(tmp_path)
+    assert "flow file hello.py, line 2, does not import" in refusal(Path("hello.py"))
+    assert "flow file link.py, line 2, does not import" in refusal(Path("link.py"))
+
+
 def test_a_file_that_is_not_there_or_not_python_is_refused(write: Write, tmp_path: Path) -> None:
     assert "flow file does not exist" in refusal(tmp_path / "nowhere.py")
     assert "flow file does not exist" in refusal(tmp_path)
