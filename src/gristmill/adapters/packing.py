@@ -20,19 +20,19 @@ from gristmill.domain.run import Effect, Event, RunStatus, TaskReport
 
 __all__ = [
     "PlacedContribution",
-    "RunBody",
     "merge_effects",
     "pack",
     "pack_run",
     "slot_of",
     "unpack_contributed",
+    "unpack_effects",
     "unpack_events",
     "unpack_item",
     "unpack_run",
 ]
 
 
-class RunBody(msgspec.Struct, frozen=True, array_like=True):
+class _RunBody(msgspec.Struct, frozen=True, array_like=True):
     """The part of a run that nothing searches by."""
 
     plan: str
@@ -76,7 +76,7 @@ def _encode_other(value: Any) -> Any:
 
 
 _encoder = msgspec.msgpack.Encoder(enc_hook=_encode_other)
-_body_decoder = msgspec.msgpack.Decoder(RunBody)
+_body_decoder = msgspec.msgpack.Decoder(_RunBody)
 _item_decoder = msgspec.msgpack.Decoder(Item)
 _events_decoder = msgspec.msgpack.Decoder(list[Event])
 _contributed_decoder = msgspec.msgpack.Decoder(list[PlacedContribution])
@@ -100,7 +100,7 @@ def pack_run(commit: RunCommit, effects: Sequence[Effect] | None = None) -> byte
     Raises:
         UsageError: a cell, label or effect cannot be encoded; the plan is named.
     """
-    body = RunBody(
+    body = _RunBody(
         commit.plan,
         commit.plan_version,
         commit.started_at_ms,
@@ -144,6 +144,11 @@ def unpack_run(
         labels=body.labels,
         effects=body.effects,
     )
+
+
+def unpack_effects(blob: bytes) -> tuple[Effect, ...]:
+    """Decode the effects of a stored run."""
+    return _body_decoder.decode(blob).effects
 
 
 def unpack_item(blob: bytes) -> Item:

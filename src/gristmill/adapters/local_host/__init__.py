@@ -1,0 +1,17 @@
+"""How processes of one host take turns, wake each other and notice a death: file locks, sockets, shared memory."""
+
+from gristmill.adapters.local_host.doorbell import Doorbell
+from gristmill.adapters.local_host.filesystem import refuse_network_filesystem
+from gristmill.adapters.local_host.marks import RunningMarks, read_marks
+from gristmill.adapters.local_host.owners import OwnerLock, new_owner
+from gristmill.adapters.local_host.turn import FairTurn
+
+__all__ = [
+    "Doorbell",
+    "FairTurn",
+    "OwnerLock",
+    "RunningMarks",
+    "new_owner",
+    "read_marks",
+    "refuse_network_filesystem",
+]

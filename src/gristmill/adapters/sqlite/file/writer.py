@@ -1,0 +1,237 @@
+"""The one thread of a process that writes a store: whatever queues up during a turn shares the next one.
+
+A turn is BEGIN IMMEDIATE .. COMMIT under the fair turn of all processes, so one disk sync serves every waiting caller.
+Jobs of a turn are written so that they do much with few statements: the interpreter lock is let go at every
+statement, and a busy event loop would otherwise stretch the turn by its switch interval for each row.
+
+Checkpoints copy committed pages from the write-ahead log to the file. They run between turns, where no writer waits
+for them; only when the log has grown long is the rest copied inside a turn, so that the next writer can start it over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import apsw
+
+from gristmill.adapters.local_host.turn import FairTurn
+from gristmill.adapters.sqlite.file.connection import StoreFile
+from gristmill.adapters.sqlite.file.errors import translate
+from gristmill.adapters.sqlite.file.names import Names
+from gristmill.domain.errors import OutcomeUnknown, Unavailable
+from gristmill.ports.faults import fault
+
+__all__ = ["Job", "Turn", "Writer"]
+
+T = TypeVar("T")
+
+TURN_US_MAX = 5_000
+"""Estimated work of one turn; a single job may exceed it."""
+
+CHECKPOINT_PAGES = 1_000
+LOG_PAGES_MAX = 8_000
+"""64 MiB of pages; a longer log slows every reader down."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What a job works with while the turn is held."""
+
+    db: apsw.Connection
+    names: Names
+
+
+@dataclass(slots=True)
+class Job(Generic[T]):
+    """Work for one turn. It may run twice, when another job of its turn failed.
+
+    Attributes:
+        run: writes, with the turn held and a transaction open.
+        work_us: estimate of its CPU time.
+        idle: returns an answer instead when there is nothing to do, without any turn; None means there is.
+        finish: completes the answer after the turn, on the same thread.
+    """
+
+    run: Callable[[Turn], T]
+    work_us: int = 50
+    idle: Callable[[Turn], T | None] | None = None
+    finish: Callable[[Turn, T], T] | None = None
+
+
+@dataclass(slots=True)
+class _Call:
+    job: Job[Any]
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Any]
+    answer: Any = None
+    error: BaseException | None = None
+
+
+@dataclass
+class Writer:
+    """Owns the writing connection and its thread. `do` may be called from any event loop."""
+
+    file: StoreFile
+    turn: FairTurn
+    _calls: queue.SimpleQueue[_Call | None] = field(default_factory=queue.SimpleQueue)
+    _left_over: _Call | None = None
+    _is_log_long: bool = False
+    _is_closed: bool = False
+
+    def __post_init__(self) -> None:
+        connection = self.file.open_writer(self.turn)
+        self._turn_context = Turn(connection, Names(connection))
+        self._thread = threading.Thread(target=self._work, name="sqlite-writer", daemon=True)
+        self._thread.start()
+
+    async def do(self, job: Job[T]) -> T:
+        """Run a job in the next turn and return its answer once it is durable.
+
+        Raises:
+            Unavailable: nothing was done.
+            OutcomeUnknown: the disk failed while committing.
+        """
+        if self._is_closed:
+            raise Unavailable(f"store {self.file.path} is closed", advice="open it again")
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        self._calls.put(_Call(job, loop, future))
+        return await future
+
+    def close(self) -> None:
+        """Finish what is queued and close the connection; blocks for at most the last turns. Safe to call twice."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._calls.put(None)
+            self._thread.join()
+
+    def _work(self) -> None:
+        while (calls := self._next_calls()) is not None:
+            try:
+                needed = [call for call in calls if self._is_needed(call)]
+                if needed:
+                    self._take_turn(needed)
+            except Exception as error:
+                # A caller must never wait for ever, whatever breaks here.
+                for call in calls:
+                    call.error = error
+            _answer(calls)
+            self._checkpoint_when_long()
+        self._turn_context.db.close()
+
+    def _next_calls(self) -> list[_Call] | None:
+        """Wait for calls and return as many as fit one turn; None when closed."""
+        first = self._left_over or self._calls.get()
+        self._left_over = None
+        if first is None:
+            return None
+        calls, work_us = [first], first.job.work_us
+        while not self._calls.empty():
+            call = self._calls.get()
+            if call is None:
+                self._calls.put(None)
+                break
+            work_us += call.job.work_us
+            if work_us > TURN_US_MAX:
+                self._left_over = call
+                break
+            calls.append(call)
+        return calls
+
+    def _is_needed(self, call: _Call) -> bool:
+        if call.job.idle is None:
+            return True
+        try:
+            call.answer = call.job.idle(self._turn_context)
+        except apsw.Error as error:
+            call.error = translate(error, self.file.path)
+        finally:
+            self._turn_context.names.keep()
+        return call.answer is None and call.error is None
+
+    def _take_turn(self, calls: list[_Call]) -> None:
+        error = self._try_turn(calls)
+        if error is not None and len(calls) > 1 and not isinstance(error, OutcomeUnknown):
+            # One of them is at fault: each alone, so that it does not take its neighbours with it.
+            for call in calls:
+                call.error = self._try_turn([call])
+        elif error is not None:
+            for call in calls:
+                call.error = error
+        for call in calls:
+            if call.job.finish is not None and call.error is None:
+                self._finish(call)
+
+    def _finish(self, call: _Call) -> None:
+        try:
+            call.answer = call.job.finish(self._turn_context, call.answer) if call.job.finish else call.answer
+        except apsw.Error as error:
+            call.error = translate(error, self.file.path)
+
+    def _try_turn(self, calls: list[_Call]) -> BaseException | None:
+        """Run calls in one transaction; return what went wrong, then nothing of it is done."""
+        db, names = self._turn_context.db, self._turn_context.names
+        is_committing = False
+        try:
+            with self.turn:
+                if self._is_log_long:
+                    self._checkpoint()
+                db.execute("BEGIN IMMEDIATE")
+                try:
+                    for call in calls:
+                        call.answer = call.job.run(self._turn_context)
+                    fault("commit.written")
+                    is_committing = True
+                    db.execute("COMMIT")
+                except BaseException:
+                    names.forget_added()
+                    if db.in_transaction:
+                        db.execute("ROLLBACK")
+                    raise
+        except apsw.Error as error:
+            return translate(error, self.file.path, is_committing=is_committing)
+        except Exception as error:
+            return error
+        names.keep()
+        return None
+
+    def _checkpoint_when_long(self) -> None:
+        written, _ = self._turn_context.db.status(apsw.SQLITE_DBSTATUS_CACHE_WRITE)
+        if written >= CHECKPOINT_PAGES:
+            self._turn_context.db.status(apsw.SQLITE_DBSTATUS_CACHE_WRITE, True)
+            self._checkpoint()
+
+    def _checkpoint(self) -> None:
+        """Copy what can be copied without waiting for anyone."""
+        try:
+            log_pages, _ = self._turn_context.db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        except apsw.Error:
+            return  # Another process is at it, or the disk is full; the log stays and is copied later.
+        self._is_log_long = log_pages > LOG_PAGES_MAX
+
+
+def _answer(calls: list[_Call]) -> None:
+    """Hand answers over, one wake-up for each event loop."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[_Call]] = {}
+    for call in calls:
+        by_loop.setdefault(call.loop, []).append(call)
+    for loop, answered in by_loop.items():
+        try:
+            loop.call_soon_threadsafe(_resolve, answered)
+        except RuntimeError:
+            continue  # The loop is closed; nobody waits any more.
+
+
+def _resolve(calls: list[_Call]) -> None:
+    for call in calls:
+        if call.future.done():
+            continue
+        if call.error is not None:
+            call.future.set_exception(call.error)
+        else:
+            call.future.set_result(call.answer)

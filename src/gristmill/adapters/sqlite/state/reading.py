@@ -1,0 +1,123 @@
+"""Reads of items, runs, events and quarantine; each is one snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import apsw
+import msgspec
+
+from gristmill.adapters.packing import unpack_events, unpack_item, unpack_run
+from gristmill.adapters.sqlite.file.rows import to_json
+from gristmill.adapters.sqlite.state.packed import STATUSES
+from gristmill.domain.commit import StoredQuarantine, StoredRun
+from gristmill.domain.ids import ItemId, RunId
+from gristmill.domain.item import Item
+from gristmill.domain.run import Event
+
+__all__ = [
+    "read_counts",
+    "read_ended",
+    "read_events",
+    "read_item",
+    "read_quarantined",
+    "read_runs",
+    "read_runs_between",
+    "resolve_ids",
+]
+
+RESOLVE = """
+SELECT input_id, item_id FROM id_map WHERE source = ?1 AND input_id IN (SELECT value FROM json_each(?2))
+"""
+ENDED = "SELECT lower(hex(run_id)) FROM run WHERE run_id IN (SELECT unhex(value) FROM json_each(?1)) AND status <> ?2"
+RUNS = """
+SELECT body, lower(hex(run_id)), generator.name, item_id, position, status
+FROM run JOIN generator USING(generator_id) WHERE {} ORDER BY position
+"""
+RUNS_OF_ITEM = RUNS.format("item_id = ?")
+RUNS_BETWEEN = RUNS.format("generator.name = ?1 AND position > ?2 AND position <= ?3")
+LAST_POSITION = """
+SELECT position FROM run JOIN generator USING(generator_id) WHERE generator.name = ?1 AND position > ?2
+ORDER BY position LIMIT 1 OFFSET ?3 - 1
+"""
+QUARANTINED = """
+SELECT quarantine_id, source, generator, position, raw, reason, violations, at_ms FROM quarantine
+WHERE position > ?2 AND ?1 IN ('', generator) ORDER BY position, quarantine_id LIMIT ?3
+"""
+
+_texts_decoder = msgspec.msgpack.Decoder(tuple[str, ...])
+FAILED = STATUSES.index("failed")
+NO_BOUND = (1 << 63) - 1
+
+
+def resolve_ids(db: apsw.Connection, source: str, input_ids: Sequence[str]) -> dict[str, ItemId]:
+    """Return the item ids of those input ids that are known."""
+    return {input_id: ItemId(item_id) for input_id, item_id in db.execute(RESOLVE, (source, to_json(list(input_ids))))}
+
+
+def read_ended(db: apsw.Connection, run_ids: Sequence[RunId]) -> set[RunId]:
+    """Return those run ids that are stored with a status other than `failed`."""
+    return {RunId(run_id) for (run_id,) in db.execute(ENDED, (to_json(list(run_ids)), FAILED))}
+
+
+def read_item(db: apsw.Connection, item_id: ItemId) -> Item | None:
+    """Return the newest revision of an item."""
+    body = db.execute("SELECT body FROM item WHERE item_id = ?", (item_id,)).get
+    return None if body is None else unpack_item(body)
+
+
+def read_runs(db: apsw.Connection, item_id: ItemId) -> list[StoredRun]:
+    """Return all runs of an item by position, then plan."""
+    return _stored_runs(db, RUNS_OF_ITEM, (item_id,))
+
+
+def read_runs_between(db: apsw.Connection, generator: str, *, after: int, limit: int) -> list[StoredRun]:
+    """Return runs of a generator by position, then plan; the last position is complete."""
+    last = db.execute(LAST_POSITION, (generator, after, limit)).get
+    return _stored_runs(db, RUNS_BETWEEN, (generator, after, NO_BOUND if last is None else last))
+
+
+def read_events(db: apsw.Connection, item_id: ItemId) -> list[Event]:
+    """Return the events of an item in the order they were committed."""
+    rows = db.execute("SELECT body FROM event WHERE item_id = ? ORDER BY event_row", (item_id,))
+    return [event for (body,) in rows for event in unpack_events(body)]
+
+
+def read_quarantined(db: apsw.Connection, generator: str, *, after: int, limit: int) -> list[StoredQuarantine]:
+    """Return quarantined records by position, optionally of one generator."""
+    return [
+        StoredQuarantine(
+            quarantine_id=row[0],
+            source=row[1],
+            generator=row[2],
+            position=row[3],
+            raw=row[4],
+            reason=row[5],
+            violations=_texts_decoder.decode(row[6]),
+            at_ms=row[7],
+        )
+        for row in db.execute(QUARANTINED, (generator, after, limit))
+    ]
+
+
+def read_counts(db: apsw.Connection) -> dict[str, int]:
+    """Return row counts; a status that no run has is left out."""
+    counts = {"items": 0, "runs": 0, "quarantined": 0}
+    counts.update((name, value) for name, value in db.execute("SELECT name, value FROM tally") if value)
+    del counts["position"]
+    return counts
+
+
+def _stored_runs(db: apsw.Connection, sql: str, bindings: tuple[object, ...]) -> list[StoredRun]:
+    runs = [
+        unpack_run(
+            body,
+            run_id=RunId(run_id),
+            generator=generator,
+            item_id=ItemId(item_id),
+            position=position,
+            status=STATUSES[status],
+        )
+        for body, run_id, generator, item_id, position, status in db.execute(sql, bindings)
+    ]
+    return sorted(runs, key=lambda run: (run.position, run.plan))

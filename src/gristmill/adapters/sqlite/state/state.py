@@ -1,0 +1,139 @@
+"""The state port over one SQLite file."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+
+from gristmill.adapters.checks import check_commits, check_limit, check_run_id
+from gristmill.adapters.grouping import indexes_by_lease
+from gristmill.adapters.sqlite.file.reader import Reader
+from gristmill.adapters.sqlite.file.writer import Job, Turn, Writer
+from gristmill.adapters.sqlite.state import reading
+from gristmill.adapters.sqlite.state.committing import write_commits
+from gristmill.adapters.sqlite.state.packed import PackedCommits, pack_commits
+from gristmill.adapters.sqlite.state.resolving import read_contributions
+from gristmill.domain.commit import Commit, CommitOutcome, StoredQuarantine, StoredRun
+from gristmill.domain.contribution import Resolved
+from gristmill.domain.errors import OutcomeUnknown, Unavailable, UsageError
+from gristmill.domain.ids import ItemId, RunId, Segment, decide_segment
+from gristmill.domain.item import Item
+from gristmill.domain.run import Event
+from gristmill.ports.faults import fault
+
+__all__ = ["SqliteState"]
+
+COMMITS_PER_TURN = 128
+"""A larger call takes several turns, so that writers of other processes get theirs in between."""
+
+COMMIT_US = 35
+READ_SEGMENT = "SELECT day, next FROM id_segment WHERE namespace = ?"
+WRITE_SEGMENT = "INSERT OR REPLACE INTO id_segment(namespace, day, next) VALUES(?, ?, ?)"
+
+
+class SqliteState:
+    """See `ports.state.State`. Processes that open the same file share it."""
+
+    capabilities = frozenset({"shares_log", "durable"})
+
+    def __init__(self, writer: Writer, reader: Reader) -> None:
+        self._writer = writer
+        self._reader = reader
+
+    async def commit(self, commits: Sequence[Commit]) -> list[CommitOutcome]:
+        """Write many ended runs and return one outcome each, in input order; durable once returned.
+
+        Raises:
+            Unavailable: nothing was written.
+            OutcomeUnknown: some were written; repeating them all is safe, since run ids are keys.
+        """
+        check_commits(commits)
+        outcomes: list[CommitOutcome | None] = [None] * len(commits)
+        parts = [(indexes, pack_commits([commits[index] for index in indexes])) for indexes in _parts(commits)]
+        fault("commit.before")
+        answers = await asyncio.gather(*(self._write(packed) for _, packed in parts), return_exceptions=True)
+        fault("commit.after")
+        errors = [answer for answer in answers if isinstance(answer, BaseException)]
+        if errors:
+            raise _worst(errors, is_partial=len(errors) < len(answers))
+        for (indexes, _), answer in zip(parts, answers, strict=True):
+            for index, outcome in zip(indexes, answer, strict=True):  # type: ignore[arg-type]
+                outcomes[index] = outcome
+        return outcomes  # type: ignore[return-value]
+
+    async def resolve(self, source: str, input_ids: Sequence[str]) -> dict[str, ItemId]:
+        """Return the item ids of those input ids that are known."""
+        return await self._reader.do(lambda db: reading.resolve_ids(db, source, input_ids))
+
+    async def take_segment(self, namespace: str, *, day: int, step: int) -> Segment:
+        """Take `step` running numbers for good, in one durable transaction."""
+        if step < 1:
+            raise UsageError("segment step is below 1", value=step, advice="take at least one id")
+
+        def run(turn: Turn) -> Segment:
+            segment = decide_segment(turn.db.execute(READ_SEGMENT, (namespace,)).get, day=day, step=step)
+            turn.db.execute(WRITE_SEGMENT, (namespace, segment.day, segment.stop))
+            return segment
+
+        return await self._writer.do(Job(run))
+
+    async def ended(self, run_ids: Sequence[RunId]) -> set[RunId]:
+        """Return those run ids that are stored with a status other than `failed`."""
+        for run_id in run_ids:
+            check_run_id(run_id)
+        return await self._reader.do(lambda db: reading.read_ended(db, run_ids))
+
+    async def item(self, item_id: ItemId) -> Item | None:
+        """Return the newest revision of an item."""
+        return await self._reader.do(lambda db: reading.read_item(db, item_id))
+
+    async def runs(self, item_id: ItemId) -> list[StoredRun]:
+        """Return all runs of an item, oldest position first."""
+        return await self._reader.do(lambda db: reading.read_runs(db, item_id))
+
+    async def runs_between(self, generator: str, *, after: int, limit: int) -> list[StoredRun]:
+        """Return runs of a generator with position > `after`; the last position is complete."""
+        check_limit(limit)
+        return await self._reader.do(lambda db: reading.read_runs_between(db, generator, after=after, limit=limit))
+
+    async def events(self, item_id: ItemId) -> list[Event]:
+        """Return the events of an item in the order they were committed."""
+        return await self._reader.do(lambda db: reading.read_events(db, item_id))
+
+    async def contributions(self, item_ids: Sequence[ItemId]) -> dict[ItemId, list[Resolved]]:
+        """Return the contributions of items as they stand now; items without any are absent."""
+        return await self._reader.do(lambda db: read_contributions(db, item_ids))
+
+    async def quarantined(self, generator: str = "", *, after: int = 0, limit: int = 100) -> list[StoredQuarantine]:
+        """Return quarantined records with position > `after` by position, optionally of one generator."""
+        check_limit(limit)
+        return await self._reader.do(lambda db: reading.read_quarantined(db, generator, after=after, limit=limit))
+
+    async def counts(self) -> Mapping[str, int]:
+        """Return row counts; kept as the rows are written, so never a scan."""
+        return await self._reader.do(reading.read_counts)
+
+    async def _write(self, packed: PackedCommits) -> list[CommitOutcome]:
+        job = Job(lambda turn: write_commits(turn, packed), COMMIT_US * len(packed.commits))
+        return await self._writer.do(job)
+
+
+def _parts(commits: Sequence[Commit]) -> Iterator[list[int]]:
+    """Cut a call into turns without parting what shares a lease."""
+    part: list[int] = []
+    for indexes in indexes_by_lease(commits):
+        if part and len(part) + len(indexes) > COMMITS_PER_TURN:
+            yield part
+            part = []
+        part += indexes
+    if part:
+        yield part
+
+
+def _worst(errors: Sequence[BaseException], *, is_partial: bool) -> BaseException:
+    """Return the error of a call: only when every part failed cleanly was nothing done."""
+    worst = next((error for error in errors if not isinstance(error, Unavailable)), errors[0])
+    worst = next((error for error in errors if isinstance(error, OutcomeUnknown)), worst)
+    if is_partial and isinstance(worst, Unavailable) and not isinstance(worst, OutcomeUnknown):
+        return OutcomeUnknown(worst.thing, value=worst.value, advice="part of the call is written: repeat it all")
+    return worst
