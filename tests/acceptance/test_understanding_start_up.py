@@ -11,7 +11,7 @@ from msgspec import Struct
 from gristmill import Embedder, Flow, Generator, Item, Plan, Role, kept, task
 from gristmill.domain.errors import ConfigError
 from gristmill.plans.registry import Registry, build_registry
-from gristmill.plans.resources import Need
+from gristmill.runtime.resources import Provider, refuse_missing
 
 
 @kept
@@ -36,10 +36,10 @@ def generator(kind: str, **given: Any) -> Generator:
     return Generator(**{"type": kind, "topic": "posts", "plans": ("upa",), **given})
 
 
-def start(*flows: Flow, known: frozenset[Need] = frozenset(), **options: Any) -> Registry:
-    """Do what every process does before it takes its first record."""
+def start(*flows: Flow, **options: Any) -> Registry:
+    """Do what every process does before it takes its first record; this installation has a model for texts only."""
     registry = build_registry(flows, **options)
-    registry.check_needs(known)
+    refuse_missing(registry, (Provider(Embedder, frozenset({"text"}), lambda around: object()),))
     return registry
 
 
@@ -106,9 +106,8 @@ def test_AC_UN_011_a_cycle_is_printed() -> None:
 def test_AC_UN_012_only_enabled_flows_need_their_models() -> None:
     assert list(start(upa, mm_emb, enabled=["upa"]).plans) == ["upa"]
     said = refusal(upa, mm_emb, enabled=["upa", "mm_emb"])
-    assert "role of task 'embed' in plan 'mm_emb_v5' of flow 'mm_emb': 'multimodal'" in said
-    configured = start(upa, mm_emb, known=frozenset({Need(Embedder, "multimodal")}))
-    assert list(configured.plans) == ["upa", "mm_emb_v5"]
+    assert "plan 'mm_emb_v5' needs Embedder 'multimodal'" in said
+    assert "roles that are played: text" in said
 
 
 @pytest.mark.parametrize("weight", [0, -1.0, float("nan")])
