@@ -20,7 +20,16 @@ import msgspec
 
 from gristmill.domain.log import Delivery, Diagnosis, NewRecord
 
-__all__ = ["GiveUp", "Origin", "Recover", "RecoveryPolicy", "decide_failure", "diagnose_crash", "read_origin"]
+__all__ = [
+    "GiveUp",
+    "Origin",
+    "Recover",
+    "RecoveryPolicy",
+    "cut_error_text",
+    "decide_failure",
+    "diagnose_crash",
+    "read_origin",
+]
 
 PREFIX = "gristmill-"
 ERROR_TEXT_BYTES_MAX = 2_048
@@ -103,10 +112,10 @@ def decide_failure(
 ) -> Recover | GiveUp:
     """Return what becomes of a failed record."""
     origin = read_origin(delivery, recovery_topic=recovery_topic)
-    entry = (now_ms, owner, diagnosis.error_text[:HISTORY_TEXT_CHARS_MAX])
+    text = cut_error_text(diagnosis.error_text)
+    entry = (now_ms, owner, text[:HISTORY_TEXT_CHARS_MAX])
     history = (*origin.history, entry)[-HISTORY_ENTRIES_MAX:]
     if origin.recovery >= policy.recoveries_max:
-        text = _cut(diagnosis.error_text)
         return GiveUp(msgspec.structs.replace(diagnosis, error_text=text, history=history))
     kept = {name: value for name, value in delivery.headers.items() if not name.startswith(PREFIX)}
     headers = kept | {
@@ -115,7 +124,7 @@ def decide_failure(
         f"{PREFIX}arrived-at-ms": str(origin.arrived_at_ms),
         f"{PREFIX}recovery": str(origin.recovery + 1),
         f"{PREFIX}plans": ",".join(diagnosis.plans),
-        f"{PREFIX}error": _cut(f"{diagnosis.error_class}: {diagnosis.error_text}"),
+        f"{PREFIX}error": cut_error_text(f"{diagnosis.error_class}: {text}"),
         f"{PREFIX}history": msgspec.json.encode(history).decode(),
     }
     due_at_ms = now_ms + policy.delay_ms * policy.factor**origin.recovery
@@ -129,5 +138,6 @@ def diagnose_crash(delivery: Delivery, *, recovery_topic: str) -> Diagnosis:
     return Diagnosis(error_class="crashed", error_text=text, plans=origin.plans, history=origin.history)
 
 
-def _cut(text: str) -> str:
+def cut_error_text(text: str) -> str:
+    """Return the text within 2 KiB of UTF-8, with what cannot be encoded replaced."""
     return text.encode("utf-8", "replace")[:ERROR_TEXT_BYTES_MAX].decode("utf-8", "ignore")

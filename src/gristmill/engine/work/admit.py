@@ -14,7 +14,7 @@ from gristmill.domain.ids import ItemId, compute_run_id
 from gristmill.domain.intake import MappedRecord, Violations
 from gristmill.domain.item import Item
 from gristmill.domain.log import Delivery, Diagnosis
-from gristmill.engine.core.recovery import Origin, read_origin
+from gristmill.engine.core.recovery import Origin, cut_error_text, read_origin
 from gristmill.engine.settings import recovery_topic_of
 from gristmill.engine.work.ids import ItemIds
 from gristmill.engine.work.record import Todo, Work
@@ -102,7 +102,7 @@ class Admission:
         except Exception as error:
             # A fault of the mapping, not of the record: it is tried again later and not put in quarantine.
             _log.exception("decoder failed", generator=work.generator.type, offset=work.delivery.lease.offset)
-            text = f"{type(error).__name__}: {error}"
+            text = cut_error_text(f"{type(error).__name__}: {error}")
             work.failure = Diagnosis(error_class=type(error).__name__, error_text=text, plans=work.origin.plans)
             return None
         if isinstance(mapped, Violations):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from gristmill.domain.commit import Commit, Quarantine, RunCommit
 from gristmill.domain.item import Item
 from gristmill.domain.run import Event
+from gristmill.engine.core.recovery import cut_error_text
 from gristmill.engine.work.record import RunDone, Work
 
 __all__ = ["compose_commits"]
@@ -71,7 +72,7 @@ def _compose_run(work: Work, item: Item, done: RunDone, *, version: int, accept:
         started_at_ms=done.started_at_ms,
         ended_at_ms=done.ended_at_ms,
         reason=ended.reason,
-        error=ended.error,
+        error=cut_error_text(ended.error),
         attempt=work.delivery.attempt + work.origin.recovery,
         is_new_item=work.is_new,
         lease=work.delivery.lease,

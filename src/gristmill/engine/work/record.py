@@ -10,7 +10,7 @@ from gristmill.domain.ids import RunId
 from gristmill.domain.intake import Violations
 from gristmill.domain.item import Item
 from gristmill.domain.log import Delivery, Diagnosis
-from gristmill.engine.core.recovery import Origin
+from gristmill.engine.core.recovery import Origin, cut_error_text
 from gristmill.engine.run.scope import Ended
 from gristmill.plans.plan import Generator
 
@@ -69,7 +69,7 @@ class Work(msgspec.Struct, eq=False, kw_only=True):
         first = failed[0].ended
         return Diagnosis(
             error_class=first.error_class,
-            error_text="; ".join(done.ended.error for done in failed),
+            error_text=cut_error_text("; ".join(done.ended.error for done in failed)),
             plans=tuple(done.todo.plan for done in failed),
             task=first.failed_task,
         )

@@ -17,6 +17,7 @@ from gristmill.domain.errors import Unavailable
 from gristmill.domain.frame import RecordEnded
 from gristmill.domain.log import Diagnosis
 from gristmill.engine.core.backoff import Backoff
+from gristmill.engine.core.recovery import cut_error_text
 from gristmill.engine.metrics import Ending, EngineMetrics, RunTally
 from gristmill.engine.wake import Wake
 from gristmill.engine.work.compose import compose_commits
@@ -129,7 +130,8 @@ class WriteBack:
         except Exception as error:
             if len(commits) == 1:
                 _log.exception("a record cannot be committed")
-                return [Diagnosis(error_class=type(error).__name__, error_text=f"{type(error).__name__}: {error}")]
+                text = cut_error_text(f"{type(error).__name__}: {error}")
+                return [Diagnosis(error_class=type(error).__name__, error_text=text)]
         # Something in one of them cannot be written; alone, each of the others can.
         return [outcome for each in commits for outcome in await self._commit_all([each])]
 
