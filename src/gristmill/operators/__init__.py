@@ -1,0 +1,1 @@
+"""Built-in operators: pure functions over content. Tasks of the shipped flows are thin wrappers around them."""

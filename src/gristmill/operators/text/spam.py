@@ -1,0 +1,60 @@
+"""Signals of spam in one text: which moves of advertising it makes, with the words that show them.
+
+Only finds; how much each signal weighs is decided by the rules (see `operators.rules`).
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import msgspec
+
+from gristmill.operators.text.normalise import Normalised
+from gristmill.operators.text.phrases import PHRASES
+
+__all__ = ["Finding", "SpamSignals", "find_spam_signals"]
+
+EVIDENCE_CHARS_MAX = 80
+
+WORDS_CHARS_MAX = 4_000
+"""Phrases are looked for in the first 4,000 characters: advertising does not hide behind an essay."""
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """A signal and the words of the text that gave it."""
+
+    signal: str
+    evidence: str
+
+
+class SpamSignals(msgspec.Struct, frozen=True):
+    """Signals found in a text, in the order of `PHRASES`, each once.
+
+    Attributes:
+        repeated_share: share of word pairs that occurred before in this text, 0.0 to 1.0.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    repeated_share: float = 0.0
+
+
+def find_spam_signals(prose: Normalised) -> SpamSignals:
+    """Return the signals of a text without its links: the words of addresses are no phrases."""
+    words = prose.words[:WORDS_CHARS_MAX]
+    findings: list[Finding] = []
+    for phrase in PHRASES:
+        for trigger in phrase.triggers:
+            if trigger in words:
+                found = phrase.pattern.search(words)
+                if found is not None:
+                    findings.append(Finding(phrase.signal, found.group().strip()[:EVIDENCE_CHARS_MAX]))
+                break
+    return SpamSignals(findings=tuple(findings), repeated_share=_repeated_share(words))
+
+
+def _repeated_share(words: str) -> float:
+    parts = words.split()
+    if len(parts) < 8:
+        return 0.0
+    pairs = list(pairwise(parts))
+    return 1.0 - len(set(pairs)) / len(pairs)
