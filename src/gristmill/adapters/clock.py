@@ -10,8 +10,6 @@ __all__ = ["SeededRandom", "SystemClock", "SystemRandom"]
 
 NS_PER_MS = 1_000_000
 NS_PER_US = 1_000
-NS_PER_US = 1_000
-US_PER_MS = 1_000
 
 
 class SystemClock:
