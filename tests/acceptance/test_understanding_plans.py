@@ -12,11 +12,15 @@ from msgspec.structs import replace
 
 from gristmill import Cache, Effect, Item, Role, Skip, cell, kept, task
 from gristmill.adapters.memory.cache import MemoryCache
+from gristmill.domain.ids import RunId
 from gristmill.domain.item import freeze
+from gristmill.domain.log import Delivery, Lease
 from gristmill.domain.run import RunStatus
-from gristmill.engine.core.merge import PlanEnding, merge_plans
+from gristmill.engine.core.recovery import Origin
 from gristmill.engine.driver import Driver, Ended
+from gristmill.engine.work.record import RunDone, Todo, Work
 from gristmill.operators.dedupe import ttl_dedupe
+from gristmill.plans.plan import Generator
 from gristmill.plans.resources import Need
 from gristmill.ports.clock import Clock
 from tests.driving import ITEM, JumpingClock, build_driver, drive, drive_with, statuses
@@ -195,15 +199,25 @@ async def test_AC_UN_034_one_failed_plan_fails_the_record_with_its_text_alone_an
         raise ValueError("only of p2")
 
     p1, p2 = await drive(good), await drive(bad)
-    merged = merge_plans([ending_of("p1", p1), ending_of("p2", p2)], now_ms=0)
-    assert not merged.is_success
-    assert (merged.error, merged.failed_plans) == ("ValueError: only of p2", ("p2",))
+    diagnosis = record_of_two(p1, p2).diagnose()
+    assert diagnosis is not None
+    assert (diagnosis.error_text, diagnosis.plans, diagnosis.task) == ("ValueError: only of p2", ("p2",), "bad")
     assert [written.value for written in p1.cells] == [Note("written")]
     assert p2.cells == ()
 
 
-def ending_of(plan: str, ended: Ended) -> PlanEnding:
-    return PlanEnding(plan=plan, status=ended.status, started_at_ms=0, ended_at_ms=1, error=ended.error)
+def record_of_two(p1: Ended, p2: Ended) -> Work:
+    """The record whose Runs these were, as the engine holds it until its commit."""
+    lease = Lease("posts", "group", 1, "owner", 1)
+    return Work(
+        connection=0,
+        frame_id=1,
+        delivery=Delivery(lease, b"", "", {}, 1, 0),
+        generator=Generator(type="posts", topic="posts", plans=("p1", "p2")),
+        origin=Origin("posts", 1, 0),
+        received_at_us=0,
+        done=[RunDone(Todo(plan, RunId(plan)), ended, 0, 1, 1) for plan, ended in (("p1", p1), ("p2", p2))],
+    )
 
 
 class Deduped:
@@ -276,8 +290,8 @@ async def test_AC_UN_088_the_shadow_record_equals_the_one_that_would_be_carried_
     assert len(shadow.effects) == 1
     assert [effect.mode for effect in shadow.effects] == ["shadow"]
     assert [replace(effect, mode="on") for effect in shadow.effects] == list(carried_out.effects)
-    assert record_of(shadow) == record_of(carried_out)
+    assert effects_of(shadow) == effects_of(carried_out)
 
 
-def record_of(ended: Ended) -> Any:
+def effects_of(ended: Ended) -> Any:
     return [(effect.sink, effect.action, effect.subject, effect.payload, effect.task) for effect in ended.effects]
