@@ -119,12 +119,17 @@ def test_the_marking_agrees_with_a_naive_model(data: st.DataObject, count: int) 
     naive, marking = draw_pair(data, count)
     turns = data.draw(st.lists(st.integers(0, NODES_MAX), min_size=count, max_size=count), "whose turn")
     answers = data.draw(st.lists(st.sampled_from(ANSWERS), min_size=count, max_size=count), "answers by node")
+    withdrawn = data.draw(st.lists(st.booleans(), min_size=count, max_size=count), "not called once unwanted")
     running = marking.start()
     assert set(running) == naive.settle()
     while running:
         index = running.pop(turns.pop() % len(running))
-        ready = tell(marking, index, answers[index])
-        naive.answer(index, answers[index])
+        if withdrawn[index] and not marking.wants(index):
+            ready = marking.on_withdrawn(index)
+            naive.states[index] = "dropped"
+        else:
+            ready = tell(marking, index, answers[index])
+            naive.answer(index, answers[index])
         assert len(ready) == len(set(ready))
         assert set(ready) == naive.settle()
         assert marking.states == naive.states

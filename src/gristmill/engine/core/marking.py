@@ -59,7 +59,6 @@ class Marking:
     __slots__ = (
         "_blocked",
         "_blocker",
-        "_closed",
         "_end",
         "_failures",
         "_is_rough",
@@ -67,6 +66,7 @@ class Marking:
         "_open",
         "_reasons",
         "_successors",
+        "is_closed",
         "states",
     )
 
@@ -80,7 +80,7 @@ class Marking:
         self._blocker: dict[int, int] = {}
         self._reasons: dict[int, str] = {}
         self._is_rough = False
-        self._closed = False
+        self.is_closed = False
         self._end: tuple[RunStatus, str] | None = None
         self._failures: list[tuple[int, str, str]] = []
 
@@ -133,12 +133,17 @@ class Marking:
         self.states[index] = "failed"
         self._reasons[index] = text
         self._failures.append((index, text, error_class))
-        self._is_rough = self._closed = True
+        self._is_rough = self.is_closed = True
         return []
 
+    def on_withdrawn(self, index: int) -> list[int]:
+        """The node was asked for, but the Run was closed before it was called, and it was not called."""
+        self.states[index] = "dropped"
+        return self._spread(index)
+
     def wants(self, index: int) -> bool:
-        """Return whether a running node should make another attempt: not when the Run can do without it."""
-        return not self._closed or (not self._failures and self._layout.finally_[index])
+        """Return whether a node asked for should be called (again): not when the Run can do without it."""
+        return not self.is_closed or (not self._failures and self._layout.finally_[index])
 
     def status_of(self, index: int) -> TaskStatus:
         """Return the status to report for a node."""
@@ -186,12 +191,12 @@ class Marking:
 
     def _close(self, index: int, node_state: NodeState, state: str, reason: str) -> list[int]:
         """End the Run as a success, unless it is closed already; then the node just has no result."""
-        if self._closed:
+        if self.is_closed:
             return self._end_without_result(index, node_state, reason)
         name = self._layout.names[index]
         told = f"{name} failed closed: {reason}" if node_state == "failed" else reason
         self._end = ("rejected", told) if state == "rejected" else ("done", f"{state}: {told}")
-        self._closed = True
+        self.is_closed = True
         waiting = [i for i, node in enumerate(self.states) if node == "waiting" and not self._layout.finally_[i]]
         for dropped in waiting:
             self.states[dropped] = "dropped"

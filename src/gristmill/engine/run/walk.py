@@ -105,6 +105,7 @@ class Walk:
             step = steps[index]
             if not step.is_plain:
                 ready += self._start_aside(step)
+                self._withdraw_after(index, ready)
                 began_us = now_us()
                 continue
             try:
@@ -113,6 +114,7 @@ class Walk:
                 attempts = Attempts(step.operator)
                 self._began_us[index] = began_us
                 ready += self._judge(step, attempts, attempts.on_error(error))
+                self._withdraw_after(index, ready)
                 began_us = now_us()
                 continue
             ended_us = now_us()
@@ -127,7 +129,18 @@ class Walk:
                 attempts = Attempts(step.operator)
                 self._began_us[index] = began_us
                 ready += self._judge(step, attempts, attempts.on_value(value))
+                self._withdraw_after(index, ready)
             began_us = ended_us
+
+    def _withdraw_after(self, index: int, ready: list[int]) -> None:
+        """Take out of `ready` what comes after `index` and is no longer wanted, since the Run was closed just now."""
+        if not self.marking.is_closed:
+            return
+        coming = ready.index(index) + 1
+        unwanted = [other for other in ready[coming:] if not self.marking.wants(other)]
+        ready[coming:] = [other for other in ready[coming:] if self.marking.wants(other)]
+        for other in unwanted:
+            ready += self.marking.on_withdrawn(other)
 
     def _start_aside(self, step: Step) -> list[int]:
         """Start a task that has rules or does not run inline."""
@@ -198,6 +211,10 @@ class Walk:
 
     async def _attend(self, step: Step, attempts: Attempts, again: Again | None) -> None:
         """See one task that waits to its ending, then go on with what that makes ready."""
+        if again is None and not self.marking.wants(step.index):
+            # The Run was closed between the order to start this task and its start.
+            self._follow(self.marking.on_withdrawn(step.index))
+            return
         ending = await self._attempt(step, attempts, again)
         if is_cancelled():
             # The task's function swallowed the cancellation; nothing more may start for this Run.

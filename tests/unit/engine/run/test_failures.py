@@ -8,7 +8,7 @@ import pytest
 
 from gristmill import End, Item, Retry, task
 from tests.driving import JumpingClock, drive, reasons, statuses
-from tests.unit.engine.run.samples import Verdict, Words, words
+from tests.unit.engine.run.samples import Verdict, Words, flaky, words
 
 
 async def test_a_failure_cuts_short_the_wait_of_a_sibling() -> None:
@@ -31,11 +31,41 @@ async def test_a_failure_cuts_short_the_wait_of_a_sibling() -> None:
     assert reasons(ended)["patient"] == "OSError: busy"
 
 
+@pytest.mark.parametrize("runs", ["inline", "async", "thread"])
+@pytest.mark.parametrize("closing", ["failure", "end"])
+async def test_a_sibling_that_was_ready_but_had_not_begun_is_not_begun(runs: str, closing: str) -> None:
+    log: list[str] = []
+
+    @task(attempts=1)
+    def closes(item: Item) -> End:
+        if closing == "end":
+            return End("rejected", "no")
+        raise ValueError("x")
+
+    def plain(item: Item) -> None:
+        log.append(runs)
+
+    async def plain_async(item: Item) -> None:
+        log.append(runs)
+
+    sibling = task(runs=runs)(plain_async if runs == "async" else plain)  # type: ignore[call-overload]
+    ended = await drive(
+        sibling.use(name="before") if runs != "inline" else closes.use(name="first"),
+        closes,
+        sibling.use(name="behind"),
+        sibling.use(name="last", after_any=["behind"], finally_=True),
+    )
+    assert log == ([runs] if closing == "end" else [])
+    expected = {"behind": "not_started", "last": "done" if closing == "end" else "not_started"}
+    assert expected.items() <= statuses(ended).items()
+
+
 async def test_a_running_sibling_is_awaited_and_what_was_not_started_stays_so() -> None:
     log: list[str] = []
 
     @task(attempts=1)
     async def broken(item: Item) -> None:
+        await asyncio.sleep(0)
         raise ValueError("x")
 
     @task
@@ -119,6 +149,47 @@ async def test_a_thread_attempt_ends_at_its_time_out_and_others_go_on() -> None:
     finally:
         release.set()
     assert statuses(ended) == {"hang": "bypassed", "works": "done"}
+
+
+async def test_a_task_that_fails_after_the_run_was_closed_gets_no_further_attempt() -> None:
+    clock, log = JumpingClock(), list[str]()
+
+    @task(attempts=1)
+    async def broken(item: Item) -> None:
+        raise ValueError("x")
+
+    @task(attempts=5)
+    async def late(item: Item) -> None:
+        log.append("late")
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        raise OSError("busy")
+
+    ended = await drive(late, broken, clock=clock)
+    assert ended.error == "ValueError: x; OSError: busy"
+    assert (log, clock.waits_ms) == (["late"], [])
+
+
+async def test_inline_tasks_behind_one_that_waits_make_all_their_attempts() -> None:
+    clock, log = JumpingClock(), list[str]()
+
+    @task
+    async def first(item: Item) -> Words:
+        return Words(1)
+
+    ended = await drive(first, flaky(log, failures=3), clock=clock)
+    assert (ended.status, len(log), clock.waits_ms) == ("done", 4, [1_000, 1_000, 1_000])
+
+
+async def test_a_pause_of_no_length_does_not_touch_the_clock() -> None:
+    clock, answers = JumpingClock(), [Retry(0), None]
+
+    @task
+    def asks(item: Item) -> Retry | None:
+        return answers.pop(0)
+
+    assert (await drive(asks, clock=clock)).status == "done"
+    assert clock.waits_ms == []
 
 
 async def test_a_task_may_ask_to_be_called_again() -> None:
