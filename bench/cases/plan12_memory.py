@@ -15,6 +15,7 @@ import msgspec
 from cases.figure import Figure
 
 from gristmill import Item, Plan, cell, task
+from gristmill.adapters.clock import SystemClock
 from gristmill.domain.ids import ItemId, RunId
 from gristmill.engine.driver import Driver, Scope
 from gristmill.plans.compile import compile_plan
@@ -31,7 +32,7 @@ PRODUCERS = ((), (0,), (0,), (1, 2), (3,), (4,), (4,), (5, 6), (7,), (7,), (8, 9
 def measure_plan12_memory(quick: bool) -> Figure:
     """Return microseconds of CPU per task, one value for each batch of Runs."""
     batches, runs_per_batch = (3, 2_000) if quick else (9, 5_000)
-    driver = Driver(RegisteredPlan(build_graph(), "bench", "shadow"), resources={}, clock=ProcessClock())
+    driver = Driver(RegisteredPlan(build_graph(), "bench", "shadow"), resources={}, clock=SystemClock())
     drive(driver, 500)
     gc.collect()
     return Figure(
@@ -72,16 +73,3 @@ def define_task(name: str, result: Any, taken: list[Any]) -> Operator:
     function.__name__ = name
     function.__annotations__ = {**dict(zip(names, taken or [Item], strict=True)), "return": result}
     return task(function)
-
-
-class ProcessClock:
-    """A real clock; nothing waits here."""
-
-    def now_ms(self) -> int:
-        return time.perf_counter_ns() // 1_000_000
-
-    def monotonic_us(self) -> int:
-        return time.perf_counter_ns() // 1_000
-
-    async def sleep_ms(self, duration_ms: int) -> None:
-        raise NotImplementedError
