@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from gristmill.domain.errors import UsageError
+from gristmill.domain.errors import GristmillError, UsageError
 
 __all__ = ["advise_known", "check_name"]
 
@@ -16,18 +16,20 @@ NAME_CHARACTERS_MAX = 120
 """Names stand in metrics, keys and tables."""
 
 
-def check_name(thing: str, name: object) -> None:
+def check_name(thing: str, name: object, *, refuse: type[GristmillError] = UsageError) -> None:
     """Refuse a name that could not stand in a command, a metric label or a key.
 
+    Args:
+        refuse: what to raise; ConfigError where start-up finds it.
     Raises:
         UsageError: not text, empty, too long, or with characters other than letters, digits and `_ - . :`.
     """
     if not isinstance(name, str) or not name or len(name) > NAME_CHARACTERS_MAX:
-        raise UsageError(thing, value=name, advice=f"use a text of 1 to {NAME_CHARACTERS_MAX} characters")
+        raise refuse(thing, value=name, advice=f"use a text of 1 to {NAME_CHARACTERS_MAX} characters")
     for character in name:
         if not character.isalnum() and character not in "_-.:":
             advice = f"{character!r} cannot stand in a name; use letters, digits and _ - . :"
-            raise UsageError(thing, value=name, advice=advice)
+            raise refuse(thing, value=name, advice=advice)
 
 
 def advise_known(name: str, known: Iterable[str]) -> str:

@@ -227,7 +227,7 @@ def _collect_generators(flows: Sequence[Flow], plans: dict[str, RegisteredPlan])
 
 def _check_generator(generator: Generator) -> None:
     kind, plans = generator.type, cast("object", generator.plans)
-    check_name("type of a generator", kind)
+    check_name("type of a generator", kind, refuse=ConfigError)
     if not generator.topic:
         raise ConfigError(f"generator {kind!r} has no topic", advice="Generator(topic=...)")
     if not isinstance(plans, (tuple, list)) or not plans:
