@@ -216,9 +216,6 @@ class Walk:
             self._follow(self.marking.on_withdrawn(step.index))
             return
         ending = await self._attempt(step, attempts, again)
-        if is_cancelled():
-            # The task's function swallowed the cancellation; nothing more may start for this Run.
-            raise asyncio.CancelledError
         self._follow(self._settle(step, attempts.calls, ending))
 
     async def _attempt(self, step: Step, attempts: Attempts, again: Again | None) -> Ending:
@@ -231,6 +228,9 @@ class Walk:
                 answer = self._call_inline(step, attempts)
             else:
                 answer = await attempt_once(step, self.slots, attempts, self._kit.workers)
+            if is_cancelled():
+                # The task's function swallowed the cancellation; nothing more may start for this Run.
+                raise asyncio.CancelledError
             if not isinstance(answer, Again):
                 return answer
             again = answer

@@ -38,16 +38,19 @@ async def test_a_cancelled_drive_cancels_and_awaits_all_that_runs_for_it() -> No
     assert sorted(log) == ["one over", "one runs", "two over", "two runs"]
 
 
-async def test_a_task_that_swallows_its_cancellation_starts_nothing_more() -> None:
+@pytest.mark.parametrize("turned_into", [None, OSError("connection lost")])
+async def test_a_task_that_swallows_its_cancellation_starts_nothing_more(turned_into: Exception | None) -> None:
     log: list[str] = []
 
-    @task
+    @task(attempts=9)
     async def stubborn(item: Item) -> None:
         try:
             log.append("runs")
             await asyncio.Event().wait()
         except asyncio.CancelledError:
             log.append("swallowed")
+            if turned_into is not None:
+                raise turned_into from None
 
     @task
     async def after(item: Item) -> None:

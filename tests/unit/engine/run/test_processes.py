@@ -100,6 +100,7 @@ async def test_a_child_that_hangs_or_dies_is_replaced(workers: Workers) -> None:
 async def test_a_cancelled_call_kills_its_child(workers: Workers) -> None:
     await drive_with(driver_of(list_media, workers), WITH_MEDIA)
     driving = asyncio.create_task(drive_with(driver_of(hang_long, workers)))
+    # Long enough for the call to be under way; when it is not, nothing but the cancellation itself is tested.
     await asyncio.sleep(0.05)
     driving.cancel()
     with pytest.raises(asyncio.CancelledError):
