@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 import structlog
 
@@ -59,7 +60,8 @@ class Filler:
     async def tell_all(self, message: ToEngine) -> None:
         """Send a message to every engine."""
         for engine in list(self._capacities):
-            await self._try_send(engine, message)
+            with suppress(Unavailable):
+                await self._link.send(engine, message)
 
     async def run(self) -> None:
         """Claim until closed."""
@@ -174,12 +176,10 @@ class Filler:
         self._frame_id += 1
         desk.in_flight.add(part, generator=generator, engine=engine, now_ms=desk.now_ms())
         desk.metrics.sent.labels(generator).inc(len(part))
-        await self._try_send(engine, Frame(self._frame_id, generator, tuple(part)))
-        fault("frame.sent")
-
-    async def _try_send(self, engine: str, message: ToEngine) -> None:
+        desk.metrics.in_flight.set(len(desk.in_flight))
         try:
-            await self._link.send(engine, message)
+            await self._link.send(engine, Frame(self._frame_id, generator, tuple(part)))
         except Unavailable:
             # Its end is on the way as an event of the link; what it holds is handed back then.
             _log.warning("engine cannot be reached", engine=engine)
+        fault("frame.sent")
