@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    # A command that only prints help should not wait for it.
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["LLM", "Completion", "Embedder"]
 

@@ -15,7 +15,7 @@ from gristmill.runtime.compose import (
     Store,
     dispatcher_settings,
     engine_settings,
-    load_registry,
+    load_flows,
     used_part,
 )
 from gristmill.runtime.decode import RecordDecoder
@@ -68,7 +68,7 @@ def assemble_engine(spec: GroupSpec, store: Store, *, owner: str, link: EngineLi
     Raises:
         ConfigError: a flow or a plan is not sound, or a role is not played.
     """
-    registry = used_part(load_registry(spec.settings, flow_files=spec.flow_files), spec.generators)
+    registry = used_part(load_flows(spec.settings, flow_files=spec.flow_files).registry, spec.generators)
     providers = find_providers()
     refuse_missing(registry, providers)
     settings = engine_settings(spec.settings)

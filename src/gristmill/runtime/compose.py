@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from gristmill.domain.errors import ConfigError
 from gristmill.engine.core.recovery import RecoveryPolicy
@@ -17,11 +17,12 @@ from gristmill.ports.state import State
 from gristmill.runtime.settings import Settings
 
 __all__ = [
+    "LoadedFlows",
     "Store",
     "dispatcher_settings",
     "engine_settings",
     "flows_of",
-    "load_registry",
+    "load_flows",
     "refuse_without_generators",
     "used_part",
 ]
@@ -42,10 +43,17 @@ class Store(Protocol):
     async def close(self) -> None: ...
 
 
-def load_registry(settings: Settings, *, flow_files: Sequence[str] = ()) -> Registry:
+class LoadedFlows(NamedTuple):
+    """The enabled flows, checked; and the names of those that came from files of the command line."""
+
+    registry: Registry
+    file_flows: tuple[str, ...]
+
+
+def load_flows(settings: Settings, *, flow_files: Sequence[str] = ()) -> LoadedFlows:
     """Return the enabled flows, checked against each other.
 
-    Flows named by a file of the command line take part whether they are enabled or not.
+    Flows of files that the command line names take part whether they are enabled or not.
 
     Raises:
         ConfigError: see `plans.registry`.
@@ -54,8 +62,9 @@ def load_registry(settings: Settings, *, flow_files: Sequence[str] = ()) -> Regi
     for path in settings.flows.paths:
         flows += load_flow_file(Path(path))
     asked = [flow for path in dict.fromkeys(flow_files) for flow in load_flow_file(Path(path))]
-    enabled = [*settings.flows.enabled, *(flow.name for flow in asked)] if settings.flows.enabled else None
-    return build_registry([*flows, *asked], enabled=enabled)
+    names = tuple(flow.name for flow in asked)
+    enabled = [*settings.flows.enabled, *names] if settings.flows.enabled else None
+    return LoadedFlows(build_registry([*flows, *asked], enabled=enabled), names)
 
 
 def used_part(registry: Registry, generators: Sequence[Generator]) -> Registry:

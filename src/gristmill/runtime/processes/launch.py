@@ -8,7 +8,8 @@ import signal
 import socket
 import subprocess
 import sys
-from typing import IO
+from contextlib import ExitStack
+from pathlib import Path
 
 __all__ = ["Launched", "bind_to_main", "launch"]
 
@@ -46,24 +47,22 @@ class Launched:
         self.process.wait()
 
 
-def launch(role: str, *, errors: IO[bytes] | None = None) -> Launched:
+def launch(role: str, *, log_file: Path | None = None) -> Launched:
     """Start a child of a role, with one socket of a pair as its channel.
 
     Args:
-        errors: where its standard error goes; ours by default. Its standard output goes the same way.
+        log_file: where its output goes, what it says when it crashes included; our standard error by default.
     """
     ours, theirs = socket.socketpair()
     command = [sys.executable, "-P", "-m", ROLE_MODULE, role, str(theirs.fileno()), str(os.getpid())]
     # Blocked until the child ignores them itself: a Ctrl-C reaches every process of the terminal, and only main reacts.
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     try:
-        process = subprocess.Popen(
-            command,
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-            stdout=errors or sys.stderr.fileno(),
-            stderr=errors,
-        )
+        with ExitStack() as stack:
+            told = stack.enter_context(log_file.open("ab")) if log_file is not None else sys.stderr.buffer
+            process = subprocess.Popen(
+                command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=told, stderr=told
+            )
     except BaseException:
         ours.close()
         raise

@@ -1,0 +1,67 @@
+"""The command line: names of the commands, and what their failures look like.
+
+Commands are imported when they are called, so that `gristmill --help` answers at once.
+
+Exit codes: 0 done; 1 something outside failed (or the group does not serve); 2 the call or the configuration is wrong;
+3 done, but records failed or are in quarantine; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from cyclopts import App, CycloptsError
+
+from gristmill.domain.errors import ConfigError, GristmillError, UsageError
+
+__all__ = ["EXIT_FAULTY", "EXIT_INTERRUPTED", "EXIT_OK", "EXIT_TROUBLE", "EXIT_USAGE", "build_app", "main"]
+
+EXIT_OK = 0
+EXIT_TROUBLE = 1
+EXIT_USAGE = 2
+EXIT_FAULTY = 3
+EXIT_INTERRUPTED = 130
+
+COMMANDS = {
+    "run": ("run:run", "Work off a file: labels and scores for each of its lines."),
+    "demo": ("demo:demo", "Run the flow `screen` over sample posts and show what it found."),
+    "show": ("items:show", "Show an item: text, labels, fields."),
+    "explain": ("items:explain", "Tell why each task of an item ran, was skipped or failed."),
+    "eval": ("evaluate:evaluate", "Compare labels with the truth: precision, recall, F1, thresholds."),
+    "train": ("train:app", "Train a head on labelled texts."),
+    "plans": ("catalogue:plans_app", "List plans, or draw one."),
+    "flows": ("catalogue:flows_app", "List flows with their plans and generators."),
+    "check": ("configuration:check", "Check settings, flows and rule files without starting anything."),
+    "config": ("configuration:app", "Show settings, and where each value came from."),
+    "dlq": ("dead_letters:app", "List, show and requeue records that were given up."),
+    "up": ("up:up", "Start the process group over the topics of its generators."),
+    "health": ("observe:health", "Ask a running group whether it serves."),
+    "metrics": ("observe:metrics", "Print the counters of the group."),
+}
+
+
+def build_app() -> App:
+    """Return the application with all its commands, none of them imported yet."""
+    app = App(name="gristmill", help="Content in; labels, scores and decisions out, each with its cause.")
+    for name, (place, text) in COMMANDS.items():
+        app.command(f"gristmill.cli.commands.{place}", name=name, help=text)
+    return app
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return the exit code."""
+    try:
+        code = build_app()(arguments, exit_on_error=False, print_error=True, result_action="return_value")
+    except CycloptsError:
+        return EXIT_USAGE
+    except GristmillError as error:
+        print(f"gristmill: {error}", file=sys.stderr)
+        return EXIT_USAGE if isinstance(error, (UsageError, ConfigError)) else EXIT_TROUBLE
+    except BrokenPipeError:
+        # Whoever read our output has had enough.
+        sys.stderr.close()
+        return EXIT_OK
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    return code if isinstance(code, int) else EXIT_OK

@@ -1,0 +1,1 @@
+"""One file for each command or pair of commands; imported when called."""

@@ -1,0 +1,91 @@
+"""`gristmill run`: a file in, one line for each of its records out."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.console import Console
+
+from gristmill.cli.app import EXIT_FAULTY, EXIT_INTERRUPTED, EXIT_OK
+from gristmill.cli.options import ConfigFile, FlowFiles, MapTexts, PlanKeys, StateDir, as_texts, load
+from gristmill.cli.progress import ProgressBar, print_summary
+from gristmill.intake.fields import parse_field_map
+from gristmill.runtime.batch.report import STDOUT
+from gristmill.runtime.folder import GroupLock, StateFolder
+from gristmill.runtime.settings_sources import RUN_DEFAULTS
+from gristmill.runtime.telemetry import clear_metrics, configure_logging, prepare_metrics
+
+__all__ = ["run"]
+
+CHUNK_BYTES = 1024 * 1024
+
+
+def run(
+    *,
+    input: Annotated[Path, Parameter(help="JSONL or CSV file, plain or gzip; - reads standard input.")],
+    plan: PlanKeys = (),
+    flow: FlowFiles = (),
+    map: MapTexts = (),
+    output: Annotated[
+        Path | None, Parameter(help="JSONL file, one line for each record, in input order; - is standard output.")
+    ] = None,
+    state: StateDir = None,
+    fresh: Annotated[bool, Parameter(negative="", help="Start over with this input.")] = False,
+    engines: Annotated[int | None, Parameter(help="Engine processes. [default: 1]", show_default=False)] = None,
+    config: ConfigFile = None,
+) -> int:
+    """Work off a file: labels and scores for each of its lines.
+
+    A run that was interrupted goes on where it stopped; one that is finished writes its output again. Without --plan
+    the plan is `screen`, or the only plan of the --flow file.
+
+    Exit code 0: all done. 3: done, but records failed or are in quarantine. 2: the call is wrong. 130: interrupted.
+    """
+    loaded = load(state=state, config=config, flags={"engine.count": engines}, defaults=RUN_DEFAULTS)
+    folder = StateFolder(Path(loaded.settings.main.state_dir))
+    folder.prepare()
+    loaded = loaded.with_default("main.log_file", str(folder.log_file), origin="default of this command")
+    lock = GroupLock(folder, purpose="gristmill run")
+    try:
+        prepare_metrics(folder.metrics_dir)
+        clear_metrics(folder.metrics_dir)
+        # What is imported from here on counts into that folder.
+        from gristmill.runtime.batch.run_input import RunRequest
+        from gristmill.runtime.launching import run_in_group
+
+        configure_logging("main", level=loaded.settings.main.log_level, file=Path(loaded.settings.main.log_file))
+        request = RunRequest(
+            input=input if str(input) != "-" else _spool_stdin(folder),
+            plans=plan,
+            flow_files=as_texts(flow),
+            fields=parse_field_map(map),
+            output=output,
+            is_fresh=fresh,
+        )
+        with ProgressBar(Console(stderr=True)) as bar:
+            report = run_in_group(request, loaded.settings, on_begin=bar.on_begin, on_progress=bar.on_progress)
+    finally:
+        lock.close()
+    console = Console(stderr=output == STDOUT, soft_wrap=True)
+    print_summary(console, report, output=output, log_file=loaded.settings.main.log_file)
+    if report.summary is None:
+        return EXIT_INTERRUPTED
+    return EXIT_OK if report.summary.is_clean else EXIT_FAULTY
+
+
+def _spool_stdin(folder: StateFolder) -> Path:
+    """Keep standard input as a file, so that an interrupted run can go on with it; equal input is one file."""
+    folder.inputs_dir.mkdir(parents=True, exist_ok=True)
+    digest = hashlib.blake2b(digest_size=8)
+    unfinished = folder.inputs_dir / ".stdin.part"
+    with unfinished.open("wb") as file:
+        while chunk := sys.stdin.buffer.read(CHUNK_BYTES):
+            digest.update(chunk)
+            file.write(chunk)
+    path = folder.inputs_dir / f"stdin-{digest.hexdigest()}"
+    unfinished.replace(path)
+    return path

@@ -1,0 +1,60 @@
+"""Starts groups the way settings want them: one process or many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from gristmill.plans.registry import Registry
+from gristmill.ports.clock import Clock
+from gristmill.runtime.assemble import open_sqlite
+from gristmill.runtime.batch.run_input import Begun, RunReport, RunRequest, run_input
+from gristmill.runtime.batch.work_off import OnProgress
+from gristmill.runtime.compose import flows_of
+from gristmill.runtime.lifecycle import Group, StopSignals
+from gristmill.runtime.settings import Settings
+from gristmill.runtime.spec import GroupSpec
+
+__all__ = ["make_group", "run_async", "run_in_group"]
+
+T = TypeVar("T")
+
+
+def run_in_group(
+    request: RunRequest, settings: Settings, *, on_begin: Callable[[Begun], None], on_progress: OnProgress
+) -> RunReport:
+    """Run a file through a group of its own; see `run_input`."""
+
+    async def run() -> RunReport:
+        signals = StopSignals()
+        signals.install()
+        return await run_input(
+            request, settings, make_group=make_group, signals=signals, on_begin=on_begin, on_progress=on_progress
+        )
+
+    return run_async(run())
+
+
+def make_group(spec: GroupSpec, registry: Registry, clock: Clock) -> Group:
+    """Return a group that is not started yet."""
+    flows = flows_of(registry, spec.generators)
+    if spec.settings.main.process_model == "single":
+        from gristmill.runtime.single import SingleGroup
+
+        return SingleGroup(spec, flows=flows, clock=clock, open_store=open_sqlite)
+    from gristmill.runtime.processes.group import ProcessGroup
+    from gristmill.runtime.processes.launch import launch
+
+    log_file = spec.settings.main.log_file
+    return ProcessGroup(
+        spec, flows=flows, clock=clock, launch=partial(launch, log_file=Path(log_file) if log_file else None)
+    )
+
+
+def run_async(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine in a loop of this process."""
+    import uvloop
+
+    return uvloop.run(work)
