@@ -11,6 +11,7 @@ import re
 import msgspec
 
 from gristmill.operators.text.links import Link, find_links, mend_brackets
+from gristmill.plans.results import transient
 
 __all__ = ["CONTACTS_MAX", "Contacts", "find_contacts"]
 
@@ -44,6 +45,7 @@ _DIGIT = re.compile(r"\d")
 _SPACED_DOT = re.compile(r" ?[\[(]?(?:\bdot\b|\.)[\])]? ?", re.IGNORECASE)
 
 
+@transient
 class Contacts(msgspec.Struct, frozen=True):
     """What a text offers to reach someone by, each kind in order of appearance and without repeats (links repeat).
 

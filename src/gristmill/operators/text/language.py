@@ -8,6 +8,7 @@ from collections.abc import Callable
 import msgspec
 
 from gristmill.operators.text.normalise import Normalised
+from gristmill.plans.results import cell
 
 __all__ = ["UNDETERMINED", "Language", "detect_language"]
 
@@ -25,6 +26,7 @@ _LETTER = re.compile(r"[^\W\d_]")
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S+")
 
 
+@cell("language")
 class Language(msgspec.Struct, frozen=True):
     """The language of a text.
 

@@ -16,6 +16,8 @@ import unicodedata
 
 import msgspec
 
+from gristmill.plans.results import transient
+
 __all__ = ["TEXT_CHARS_MAX", "Normalised", "fold", "normalise", "plain_words"]
 
 TEXT_CHARS_MAX = 20_000
@@ -55,6 +57,7 @@ _LATIN_FORMS = str.maketrans(
 )
 
 
+@transient
 class Normalised(msgspec.Struct, frozen=True):
     """A text in its canonical forms.
 

@@ -17,6 +17,7 @@ from typing import Final
 import msgspec
 
 from gristmill.operators.text.normalise import Normalised
+from gristmill.plans.results import transient
 
 __all__ = ["Lexicon", "Profanity", "ProfanityHit", "find_profanity", "load_lexicon", "read_lexicon"]
 
@@ -51,6 +52,7 @@ class ProfanityHit(msgspec.Struct, frozen=True):
     category: str
 
 
+@transient
 class Profanity(msgspec.Struct, frozen=True):
     """What was found.
 

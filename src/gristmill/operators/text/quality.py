@@ -9,6 +9,7 @@ from collections import Counter
 import msgspec
 
 from gristmill.operators.text.normalise import Normalised
+from gristmill.plans.results import cell
 
 __all__ = ["Quality", "measure_quality"]
 
@@ -18,6 +19,7 @@ MEASURED_CHARS_MAX = 4_000
 _RUN = re.compile(r"(\S)\1{3,}")
 
 
+@cell("quality")
 class Quality(msgspec.Struct, frozen=True):
     """Measures of form. Shares are 0.0 to 1.0 and zero for an empty text.
 

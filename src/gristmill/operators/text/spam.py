@@ -11,6 +11,7 @@ import msgspec
 
 from gristmill.operators.text.normalise import Normalised
 from gristmill.operators.text.phrases import PHRASES
+from gristmill.plans.results import transient
 
 __all__ = ["Finding", "SpamSignals", "find_spam_signals"]
 
@@ -27,6 +28,7 @@ class Finding(msgspec.Struct, frozen=True):
     evidence: str
 
 
+@transient
 class SpamSignals(msgspec.Struct, frozen=True):
     """Signals found in a text, in the order of `PHRASES`, each once.
 

@@ -1,0 +1,53 @@
+"""Rule files and trained heads of the flow `screen`, read once per process and path."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+from gristmill.domain.errors import ConfigError
+from gristmill.operators.rules import RuleSet, read_rules
+from gristmill.operators.text import SIGNALS
+from gristmill.operators.text.head import SpamHead, load_head
+
+__all__ = ["load_head_file", "load_rules", "read_shipped_rules"]
+
+SHIPPED_RULES = "rules.yaml"
+
+
+def read_shipped_rules() -> str:
+    """Return the text of the shipped rule file, to start a copy from."""
+    return resources.files(__package__).joinpath(SHIPPED_RULES).read_text("utf-8")
+
+
+@cache
+def load_rules(path: str) -> RuleSet:
+    """Return the checked rules of a file, of the shipped one for an empty path.
+
+    Raises:
+        ConfigError: it cannot be read, or is no sound rule file.
+    """
+    known = {name: signal.neutral for name, signal in SIGNALS.items()}
+    if not path:
+        return read_rules(read_shipped_rules(), file=SHIPPED_RULES, known=known)
+    try:
+        text = Path(path).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError("cannot read rule file", value=path, advice=str(error)) from error
+    return read_rules(text, file=path, known=known)
+
+
+@cache
+def load_head_file(path: str) -> SpamHead:
+    """Return the trained head in a file.
+
+    Raises:
+        ConfigError: it cannot be read.
+        DataError: it holds no head, or one of other features.
+    """
+    try:
+        stored = Path(path).read_bytes()
+    except OSError as error:
+        raise ConfigError("cannot read trained head", value=path, advice=str(error)) from error
+    return load_head(stored)
