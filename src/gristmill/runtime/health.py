@@ -11,7 +11,10 @@ import msgspec
 
 from gristmill.runtime.health_core import ServiceHealth
 
-__all__ = ["HealthServer", "ask_health"]
+__all__ = ["CONTROL_SOCKET", "HealthServer", "ask_health"]
+
+CONTROL_SOCKET = "control"
+"""Name of the socket in the state folder; see `StateFolder.socket`."""
 
 ANSWER_TIMEOUT_S = 5.0
 ANSWER_BYTES_MAX = 1024 * 1024

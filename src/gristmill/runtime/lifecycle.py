@@ -14,6 +14,8 @@ from typing import Any, Protocol
 
 from gristmill.engine.wake import wait_first
 from gristmill.ports.clock import Clock
+from gristmill.runtime.folder import StateFolder
+from gristmill.runtime.health import CONTROL_SOCKET, HealthServer
 from gristmill.runtime.health_core import ServiceHealth
 
 __all__ = ["Group", "StopSignals", "serve", "shut_down"]
@@ -62,9 +64,17 @@ class StopSignals:
 
 
 async def serve(
-    group: Group, work: Coroutine[Any, Any, None], *, signals: StopSignals, clock: Clock, drain_timeout_s: float
+    group: Group,
+    work: Coroutine[Any, Any, object],
+    *,
+    signals: StopSignals,
+    clock: Clock,
+    folder: StateFolder,
+    drain_timeout_s: float,
 ) -> bool:
     """Start a group, let it work until `work` is done or a signal asks to stop, and shut it down.
+
+    Its health can be asked all the while over the control socket of the state folder.
 
     Returns:
         Whether `work` was done.
@@ -72,6 +82,16 @@ async def serve(
         ConfigError: the group could not start.
         Unavailable: the group has given up.
     """
+    server = HealthServer(folder.socket(CONTROL_SOCKET), group.health)
+    await server.start()
+    try:
+        return await _work(group, work, signals=signals)
+    finally:
+        await shut_down(group, signals=signals, clock=clock, drain_timeout_s=drain_timeout_s)
+        await server.stop()
+
+
+async def _work(group: Group, work: Coroutine[Any, Any, object], *, signals: StopSignals) -> bool:
     working, asked = asyncio.create_task(work), asyncio.create_task(signals.first.wait())
     starting = asyncio.create_task(group.start())
     failing: asyncio.Task[None] | None = None
@@ -88,7 +108,6 @@ async def serve(
         return working.done()
     finally:
         await _cancel(working, asked, starting, *([failing] if failing else []))
-        await shut_down(group, signals=signals, clock=clock, drain_timeout_s=drain_timeout_s)
 
 
 async def shut_down(group: Group, *, signals: StopSignals, clock: Clock, drain_timeout_s: float) -> None:

@@ -53,9 +53,10 @@ async def test_each_line_comes_out_once_and_in_order(tmp_path: Path, monkeypatch
     spec = GroupSpec(
         state_dir=str(tmp_path / "state"), settings=settings, flow_files=(str(flow),), generators=(generator,)
     )
+    spec.folder.prepare()
     group = SingleGroup(spec, flows={"loud_flow": ["run"]}, clock=clock, open_store=lambda *_: store)
     work = work_off(store.log, generator, open_input(path), blobs=tmp_path, clock=clock, on_progress=lambda *_: None)
-    assert await serve(group, work, signals=StopSignals(), clock=clock, drain_timeout_s=5)
+    assert await serve(group, work, signals=StopSignals(), clock=clock, folder=spec.folder, drain_timeout_s=5)
     mapper = RecordDecoder({}).mapper(generator)
     found = [line async for line in read_outcomes(store.log, store.state, generator=generator, mapper=mapper)]
     assert [(line.id, line.status) for line in found] == [

@@ -114,7 +114,9 @@ async def run_input(
             )
             group = make_group(spec, used, clock)
             timeout_s = settings.main.shutdown_drain_timeout_s
-            if not await serve(group, work, signals=signals, clock=clock, drain_timeout_s=timeout_s):
+            if not await serve(
+                group, work, signals=signals, clock=clock, folder=spec.folder, drain_timeout_s=timeout_s
+            ):
                 return RunReport(None, _seconds_since(began_us, clock), 0)
         mapper = RecordDecoder(spec.field_maps).mapper(generator)
         outcomes = read_outcomes(store.log, store.state, generator=generator, mapper=mapper)

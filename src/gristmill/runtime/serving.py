@@ -1,0 +1,98 @@
+"""`gristmill up`: which topics a group serves, and its life."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import structlog
+
+from gristmill.adapters.clock import SystemClock, SystemRandom
+from gristmill.domain.errors import UsageError
+from gristmill.plans.names import advise_known
+from gristmill.plans.plan import Generator
+from gristmill.plans.registry import Registry
+from gristmill.ports.models import LLM
+from gristmill.runtime.compose import load_flows, refuse_without_generators, used_part
+from gristmill.runtime.garbage import collect_periodically
+from gristmill.runtime.launching import make_group, run_async
+from gristmill.runtime.lifecycle import StopSignals, serve
+from gristmill.runtime.resources import find_providers, refuse_missing
+from gristmill.runtime.settings_sources import LoadedSettings
+from gristmill.runtime.spec import GroupSpec
+
+__all__ = ["choose_generators", "serve_topics"]
+
+FAST_IN_FLIGHT = 512
+"""Where no plan calls a model, three records at once would only wait for each other."""
+
+_log = structlog.get_logger()
+
+
+def serve_topics(loaded: LoadedSettings, *, flow_files: Sequence[str], topic: str | None, plans: Sequence[str]) -> None:
+    """Run a group in a state folder that the caller has locked, until a signal asks it to stop.
+
+    Raises:
+        ConfigError, UsageError: it cannot start.
+        Unavailable: a process died too often.
+    """
+    registry = load_flows(loaded.settings, flow_files=flow_files).registry
+    generators = choose_generators(registry, topic=topic, plans=plans)
+    used = used_part(registry, generators)
+    refuse_missing(used, find_providers())
+    if not any(need.port is LLM for need in used.needs()):
+        loaded = loaded.with_default("dispatcher.max_in_flight", FAST_IN_FLIGHT, origin="no plan calls a model")
+    settings = loaded.settings
+    spec = GroupSpec(
+        state_dir=settings.main.state_dir, settings=settings, flow_files=tuple(flow_files), generators=generators
+    )
+    run_async(_serve(spec, used))
+
+
+def choose_generators(registry: Registry, *, topic: str | None, plans: Sequence[str]) -> tuple[Generator, ...]:
+    """Return the generators of the enabled flows, or one for a topic that was named.
+
+    Raises:
+        UsageError: a plan is unknown, or only one of topic and plans was given.
+        ConfigError: there is nothing to serve.
+    """
+    if topic is None:
+        if plans:
+            raise UsageError("--plan without --topic", value=", ".join(plans), advice="name the topic: --topic TOPIC")
+        generators = tuple(registry.generators.values())
+        refuse_without_generators(generators)
+        return generators
+    if not plans:
+        raise UsageError(
+            "--topic without --plan", value=topic, advice=f"--plan KEY; {advise_known('', registry.plans)}"
+        )
+    for key in plans:
+        if key not in registry.plans:
+            raise UsageError("plan key", value=key, advice=advise_known(key, registry.plans))
+    keys = tuple(dict.fromkeys(plans))
+    return (Generator(type=f"{topic}.{'+'.join(keys)}", topic=topic, plans=keys),)
+
+
+async def _serve(spec: GroupSpec, registry: Registry) -> None:
+    clock = SystemClock()
+    signals = StopSignals()
+    signals.install()
+    section = spec.settings.main
+    collecting = asyncio.create_task(
+        collect_periodically(clock, SystemRandom(), interval_s=section.gc_interval_s, jitter_s=section.gc_jitter_s)
+    )
+    for warning in registry.warnings:
+        _log.warning(warning)
+    _log.info("group starts", topics=[generator.topic for generator in spec.generators])
+    try:
+        await serve(
+            make_group(spec, registry, clock),
+            asyncio.Event().wait(),
+            signals=signals,
+            clock=clock,
+            folder=spec.folder,
+            drain_timeout_s=section.shutdown_drain_timeout_s,
+        )
+    finally:
+        collecting.cancel()
+    _log.info("group stopped", topics=[generator.topic for generator in spec.generators])
