@@ -40,7 +40,7 @@ _PARTS = {
     "work": (
         r"(?:vid+[ie]*o?s?|vids?|videos?|clips?|covers?|songs?|singles?|music|tracks?|mix ?tapes?|mix(?:es)?|"
         r"remix(?:es)?|raps?|rapping|beats?|albums?|ep|stuff|content|books?|apps?|games?|projects?|parod(?:y|ies)|"
-        r"animations?|tutorials?|art|photos?|pictures?|stories|story|version|reactions?|podcast)"
+        r"animations?|tutorials?|art|photos?|pictures?|stories|story|version|reactions?|podcast|uploads?)"
     ),
     "look": (
         r"(?:che(?:ck|k)(?:ed|ing|s)?|checkout|chack(?:ing)?|see|visit|watch|look|view|listen|hear|read|peep|enjoy|"

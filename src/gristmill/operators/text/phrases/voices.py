@@ -60,7 +60,7 @@ VOICES: tuple[Phrase, ...] = (
         r"(?:would|will|could|it|itd|that) (?:\w+ ){0,2}?mean (?:the|so|a|alot|everything|lots|to)\b",
         r"mean(?:s)? the (?:\w+ )?world\b",
         r"(?:would|ill|really|id|greatly|be) (?:\w+ ){0,2}?(?:appreciate\w*|grateful|thankful)\b",
-        r"give (?:me|us|it|him|her) (?:a|one|an|some)? ?(?:chance|op{1,2}ortunity|try|listen|like|feedback|moment|"
+        r"give (?:me|us|it|him|her|them) (?:a|one|an|some)? ?(?:chance|op{1,2}ortunity|try|listen|like|feedback|moment|"
         r"view|shot)\b",
         r"(?:take|takes|just|only|give|spare) (?:\w+ ){0,3}?(?:\d+|a|one|few|some|two) (?:\w+ )?(?:seconds?|secs?|"
         r"minutes?|mins?|moment|click)\b",
@@ -85,7 +85,7 @@ VOICES: tuple[Phrase, ...] = (
         r"so|please|hola) (?:again )?(?:my )?<crowd>\b",
         r"^(?:guys|every ?one|every ?body|people|peoples|yall|attention|hiya|ehi|friends)\b",
         r"^any(?:one|body) (?:who|here|wanna|want)\b",
-        r"^(?:does|can) any(?:one|body)\b",
+        r"^(?:can|would|could) any(?:one|body)\b",
         r"^hey i(?:m| am| know| just)\b",
         r"^hey (?:check|come|join|subscribe)",
     ),
