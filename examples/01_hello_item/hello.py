@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from gristmill import Item, Label, Plan, Skip, cell, task
+from gristmill import Item, Label, Plan, Skip, cell, kept, task
 
 
 @cell("measure")
@@ -13,8 +13,10 @@ class Measure(Struct, frozen=True):
     capitals: float
 
 
-@cell("tone")
+@kept
 class Tone(Struct, frozen=True):
+    """Only labels, which are stored by themselves; so the rest may go with the run."""
+
     labels: tuple[Label, ...] = ()
 
 

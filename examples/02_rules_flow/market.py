@@ -33,8 +33,8 @@ RULES = read_rules(RULES_FILE.read_text(encoding="utf-8"), file=RULES_FILE.name,
 
 
 @task
-def has_text(item: Item) -> Skip | None:
-    return None if item.text.strip() else Skip("no text")
+def has_words(item: Item) -> Skip | None:
+    return None if any(character.isalnum() for character in item.text) else Skip("no words")
 
 
 @task
@@ -53,5 +53,5 @@ def judge(item: Item, found: Signals) -> Verdict:
     return Verdict(tuple(rule for scored in verdict.scores for rule in scored.rules), verdict.labels)
 
 
-plan = Plan("market", tasks=[has_text, signals.use(after=[has_text]), judge])
+plan = Plan("market", tasks=[has_words, signals.use(after=[has_words]), judge])
 flow = Flow("market", plans=[plan])
