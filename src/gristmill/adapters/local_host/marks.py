@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import mmap
 import os
+from collections.abc import Container
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from gristmill.domain.errors import InvariantBroken
 
-__all__ = ["RunningMarks", "marks_path", "read_marks"]
+__all__ = ["RunningMarks", "read_marks", "read_marks_of_dead", "sweep_marks"]
+
+SUFFIX = ".marks"
+FILES_KEPT = 16
+"""Marks of the dead that stay, newest first: whoever handed records to a dead engine may read them a moment later."""
 
 SLOT_BYTES = 8
 SLOTS_DEFAULT = 4_096
-
-
-def marks_path(folder: Path, owner: str) -> Path:
-    """Return the file that holds the marks of an owner."""
-    return folder / f"{quote(owner, safe=':')}.marks"
 
 
 class RunningMarks:
@@ -31,7 +31,7 @@ class RunningMarks:
     def __init__(self, folder: Path, owner: str, *, slots: int = SLOTS_DEFAULT) -> None:
         """Create the file with all slots free."""
         folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(marks_path(folder, owner), os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(_marks_path(folder, owner), os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
         try:
             os.ftruncate(descriptor, slots * SLOT_BYTES)
             self._memory = mmap.mmap(descriptor, slots * SLOT_BYTES)
@@ -66,7 +66,30 @@ class RunningMarks:
 def read_marks(folder: Path, owner: str) -> frozenset[int] | None:
     """Return the marked positions of an owner, or None when it never kept marks."""
     try:
-        content = marks_path(folder, owner).read_bytes()
+        content = _marks_path(folder, owner).read_bytes()
     except FileNotFoundError:
         return None
     return frozenset(memoryview(content).cast("q")) - {0}
+
+
+def read_marks_of_dead(folder: Path, living: Container[str]) -> frozenset[int] | None:
+    """Return the positions that owners not among the living were working on; None when nobody keeps marks here."""
+    owners = [_owner_of(path) for path in folder.glob(f"*{SUFFIX}")]
+    if not owners:
+        return None
+    return frozenset().union(*(read_marks(folder, owner) or () for owner in owners if owner not in living))
+
+
+def sweep_marks(folder: Path, living: Container[str]) -> None:
+    """Remove old marks of owners not among the living."""
+    dead = [path for path in folder.glob(f"*{SUFFIX}") if _owner_of(path) not in living]
+    for path in sorted(dead, key=lambda path: path.stat().st_mtime_ns, reverse=True)[FILES_KEPT:]:
+        path.unlink(missing_ok=True)
+
+
+def _marks_path(folder: Path, owner: str) -> Path:
+    return folder / f"{quote(owner, safe=':')}{SUFFIX}"
+
+
+def _owner_of(path: Path) -> str:
+    return unquote(path.name.removesuffix(SUFFIX))

@@ -27,14 +27,14 @@ class Slab:
 
     def add(self, blob: bytes) -> tuple[int, int]:
         """Take a blob in; return its start (from 1, as `substr` counts) and length."""
-        start = self._next
+        start, length = self._next, len(blob)
         self._parts.append(blob)
-        self._next += len(blob)
-        return start, len(blob)
+        self._next = start + length
+        return start, length
 
     def join(self) -> bytes:
-        """Return all blobs as one."""
-        return b"".join(self._parts)
+        """Return all blobs as one; never empty, since nothing can be taken out of an empty value."""
+        return b"".join(self._parts) or b"\0"
 
 
 def to_json(rows: Iterable[Any]) -> str:

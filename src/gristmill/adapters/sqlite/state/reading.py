@@ -104,7 +104,7 @@ def read_counts(db: apsw.Connection) -> dict[str, int]:
     """Return row counts; a status that no run has is left out."""
     counts = {"items": 0, "runs": 0, "quarantined": 0}
     counts.update((name, value) for name, value in db.execute("SELECT name, value FROM tally") if value)
-    del counts["position"]
+    counts.pop("position", None)
     return counts
 
 

@@ -15,7 +15,8 @@ from gristmill.domain.run import Event
 __all__ = ["find_known_runs", "replace_run"]
 
 KNOWN = """
-SELECT json_group_array(j.key) FROM json_each(?1) j CROSS JOIN run WHERE run.run_id = unhex(j.value)
+SELECT json_group_array(j.key) FROM json_each(?1) j CROSS JOIN run
+WHERE run.run_id = unhex(j.value) AND run_row <= (SELECT max(run_row) FROM run) - ?2
 """
 READ = "SELECT run_row, status, body FROM run WHERE run_id = unhex(?)"
 REPLACE = "UPDATE run SET item_id = ?2, generator_id = ?3, position = ?4, status = ?5, body = ?6 WHERE run_row = ?1"
@@ -24,10 +25,10 @@ EVENTS_OF_ITEM = "SELECT body FROM event WHERE item_id = ? ORDER BY event_row"
 EVENT = "INSERT INTO event(item_id, body) VALUES(?, ?)"
 
 
-def find_known_runs(turn: Turn, runs: Sequence[PackedRun]) -> set[str]:
-    """Return the run ids that were committed before."""
+def find_known_runs(turn: Turn, runs: Sequence[PackedRun], *, newest: int) -> set[str]:
+    """Return the run ids that were committed before the `newest` last rows were."""
     run_ids = [run.commit.run_id for run in runs]
-    found = from_json(turn.db.execute(KNOWN, (to_json(run_ids),)).get)
+    found = from_json(turn.db.execute(KNOWN, (to_json(run_ids), newest)).get)
     return {run_ids[index] for index in found}
 
 

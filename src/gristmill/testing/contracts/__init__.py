@@ -1,0 +1,29 @@
+"""What every backend of a port must hold, as classes of tests.
+
+Subclass a contract in a test file and give it a `backend` fixture:
+
+    class TestMyLog(LogContract):
+        @pytest.fixture
+        async def backend(self, clock):
+            yield Backend(log=MyLog(clock), state=..., cache=..., clock=clock)
+
+Tests of what a backend does not claim in its `capabilities` are skipped.
+"""
+
+from gristmill.testing.contracts.backend import Backend
+from gristmill.testing.contracts.cache import CacheContract
+from gristmill.testing.contracts.commits import CommitContract
+from gristmill.testing.contracts.log import LogContract
+from gristmill.testing.contracts.log_ownership import OwnershipContract
+from gristmill.testing.contracts.sharing import SharingContract
+from gristmill.testing.contracts.state import StateContract
+
+__all__ = [
+    "Backend",
+    "CacheContract",
+    "CommitContract",
+    "LogContract",
+    "OwnershipContract",
+    "SharingContract",
+    "StateContract",
+]

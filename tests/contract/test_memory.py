@@ -1,0 +1,45 @@
+"""The memory backend holds every contract."""
+
+import pytest
+
+from gristmill.testing.clock import FakeClock
+from gristmill.testing.contracts import (
+    Backend,
+    CacheContract,
+    CommitContract,
+    LogContract,
+    OwnershipContract,
+    SharingContract,
+    StateContract,
+)
+from tests.contract.backends import memory_backend
+
+
+class _Memory:
+    @pytest.fixture
+    async def backend(self, clock: FakeClock) -> Backend:
+        return memory_backend(clock)
+
+
+class TestMemoryLog(_Memory, LogContract):
+    pass
+
+
+class TestMemoryOwnership(_Memory, OwnershipContract):
+    pass
+
+
+class TestMemoryState(_Memory, StateContract):
+    pass
+
+
+class TestMemoryCommit(_Memory, CommitContract):
+    pass
+
+
+class TestMemorySharing(_Memory, SharingContract):
+    pass
+
+
+class TestMemoryCache(_Memory, CacheContract):
+    pass

@@ -1,0 +1,50 @@
+"""The SQLite backend holds every contract."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from gristmill.testing.clock import FakeClock
+from gristmill.testing.contracts import (
+    Backend,
+    CacheContract,
+    CommitContract,
+    LogContract,
+    OwnershipContract,
+    SharingContract,
+    StateContract,
+)
+from tests.contract.backends import SqliteBackends
+
+
+class _Sqlite:
+    @pytest.fixture
+    async def backend(self, clock: FakeClock, tmp_path: Path) -> AsyncIterator[Backend]:
+        backends = SqliteBackends(tmp_path / "store.sqlite", clock)
+        yield await backends.open()
+        await backends.close()
+
+
+class TestSqliteLog(_Sqlite, LogContract):
+    pass
+
+
+class TestSqliteOwnership(_Sqlite, OwnershipContract):
+    pass
+
+
+class TestSqliteState(_Sqlite, StateContract):
+    pass
+
+
+class TestSqliteCommit(_Sqlite, CommitContract):
+    pass
+
+
+class TestSqliteSharing(_Sqlite, SharingContract):
+    pass
+
+
+class TestSqliteCache(_Sqlite, CacheContract):
+    pass
