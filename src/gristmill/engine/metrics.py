@@ -9,18 +9,21 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter as Counts
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Literal
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
 
-from gristmill.domain.run import RunStatus, TaskReport
+from gristmill.domain.run import RunStatus, TaskReport, TaskStatus
 
 __all__ = ["DispatcherMetrics", "Ending", "EngineMetrics", "RunTally"]
 
 Ending = Literal["success", "failed", "fenced", "quarantined"]
 
 US_PER_S = 1_000_000
+
+_Shape = tuple[str, tuple[TaskStatus, ...]]
+"""Plan key, and the status of each of its tasks in the order of the graph."""
 
 DURATION_BUCKETS_S = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 300, 900)
 """From an inline plan of tiny tasks to the time-out of a run."""
@@ -100,17 +103,19 @@ class RunTally:
 
     def __init__(self, metrics: EngineMetrics) -> None:
         self._metrics = metrics
-        self._tasks: defaultdict[tuple[str, str], int] = defaultdict(int)
+        self._shapes: defaultdict[_Shape, int] = defaultdict(int)
+        self._names: dict[str, tuple[str, ...]] = {}
         self._plans: defaultdict[tuple[str, bool], int] = defaultdict(int)
         self._plan_us: defaultdict[str, list[int]] = defaultdict(list)
         self._endings: defaultdict[Ending, int] = defaultdict(int)
         self._record_us: list[int] = []
 
-    def add_run(self, plan: str, status: RunStatus, tasks: Iterable[TaskReport], *, duration_us: int) -> None:
+    def add_run(self, plan: str, status: RunStatus, tasks: Sequence[TaskReport], *, duration_us: int) -> None:
         """Count one ended run and its tasks."""
-        counts = self._tasks
-        for report in tasks:
-            counts[report.task, report.status] += 1
+        # Nearly all runs of a plan take one of a few shapes; counting those is cheaper than counting tasks.
+        self._shapes[plan, tuple([report.status for report in tasks])] += 1
+        if tasks and plan not in self._names:
+            self._names[plan] = tuple([report.task for report in tasks])
         self._plans[plan, status != "failed"] += 1
         self._plan_us[plan].append(duration_us)
 
@@ -122,7 +127,7 @@ class RunTally:
     def flush(self) -> None:
         """Hand all counts over and start again at none."""
         metrics = self._metrics
-        for (task, status), count in self._tasks.items():
+        for (task, status), count in self._count_tasks().items():
             if status == "not_started":
                 continue
             metrics.tasks.labels(task).inc(count)
@@ -137,8 +142,15 @@ class RunTally:
         for ending, count in self._endings.items():
             metrics.records_by_ending[ending].inc(count)
         _observe_all(metrics.processing_time, self._record_us)
-        for tally in (self._tasks, self._plans, self._plan_us, self._endings, self._record_us):
+        for tally in (self._shapes, self._names, self._plans, self._plan_us, self._endings, self._record_us):
             tally.clear()
+
+    def _count_tasks(self) -> Counts[tuple[str, str]]:
+        counts: Counts[tuple[str, str]] = Counts()
+        for (plan, statuses), count in self._shapes.items():
+            for task, status in zip(self._names.get(plan, ()), statuses, strict=False):
+                counts[task, status] += count
+        return counts
 
 
 def _observe_all(histogram: Histogram, durations_us: list[int]) -> None:

@@ -38,14 +38,12 @@ def compose_commits(work: Work, *, versions: Mapping[str, int], accept: bool, no
             )
         ]
     item = work.item
-    if item is None:
+    if item is None or not work.done:
         return []
-    accept = accept and all(done.ended.is_success for done in work.done)
-    last = len(work.done) - 1
-    return [
-        _compose_run(work, item, done, version=versions[done.todo.plan], accept=accept and index == last)
-        for index, done in enumerate(work.done)
-    ]
+    last: RunDone | None = None
+    if accept and all([done.ended.status != "failed" for done in work.done]):
+        last = work.done[-1]
+    return [_compose_run(work, item, done, version=versions[done.todo.plan], accept=done is last) for done in work.done]
 
 
 def _compose_run(work: Work, item: Item, done: RunDone, *, version: int, accept: bool) -> RunCommit:
@@ -72,7 +70,7 @@ def _compose_run(work: Work, item: Item, done: RunDone, *, version: int, accept:
         started_at_ms=done.started_at_ms,
         ended_at_ms=done.ended_at_ms,
         reason=ended.reason,
-        error=cut_error_text(ended.error),
+        error=cut_error_text(ended.error) if ended.error else "",
         attempt=work.delivery.attempt + work.origin.recovery,
         is_new_item=work.is_new,
         lease=work.delivery.lease,

@@ -71,23 +71,23 @@ class Executor:
     async def execute(self, works: Sequence[Work]) -> None:
         """Run the inline Runs of these records and start the others."""
         ready: list[Work] = []
-        turn_us = self._clock.monotonic_us()
+        watch = _Watch(self._clock)
+        turn_us = watch.now_us
         for work in works:
-            if work.todos:
-                slow = self._try_inline(work)
-                if slow:
-                    self._start(work, slow)
-                    continue
-                if self._clock.monotonic_us() - turn_us > TURN_US_MAX:
-                    await asyncio.sleep(0)
-                    turn_us = self._clock.monotonic_us()
+            slow = self._try_inline(work, watch) if work.todos else None
+            if slow:
+                self._start(work, slow)
+                continue
             ready.append(work)
+            if watch.now_us - turn_us > TURN_US_MAX:
+                await asyncio.sleep(0)
+                turn_us = watch.read_us()
         if ready:
             await self._put(ready)
 
-    def _try_inline(self, work: Work) -> list[_Begun]:
+    def _try_inline(self, work: Work, watch: _Watch) -> list[_Begun] | None:
         """Run what runs inline; return the rest, perhaps begun."""
-        slow: list[_Begun] = []
+        slow: list[_Begun] | None = None
         item = work.item
         if item is None:
             return slow
@@ -95,12 +95,12 @@ class Executor:
         fault("task.started")
         for todo in work.todos:
             scope = self._make_scope(work, todo)
-            started_at_ms, began_us = self._clock.now_ms(), self._clock.monotonic_us()
             ended = self._drivers[todo.plan].try_drive_nowait(item, scope)
             if ended is None:
+                slow = slow or []
                 slow.append(_Begun(todo, scope))
             else:
-                work.done.append(self._finish(todo, ended, started_at_ms, began_us))
+                work.done.append(watch.stop(todo, ended))
         self._marks.clear(slot)
         return slow
 
@@ -113,10 +113,6 @@ class Executor:
             arrived_at_ms=origin.arrived_at_ms,
             attempt=work.delivery.attempt + origin.recovery,
         )
-
-    def _finish(self, todo: Todo, ended: Ended, started_at_ms: int, began_us: int) -> RunDone:
-        duration_us = self._clock.monotonic_us() - began_us
-        return RunDone(todo, ended, started_at_ms, started_at_ms + duration_us // 1_000, duration_us)
 
     def execute_soon(self, work: Work) -> None:
         """Run a record once more, beside whatever runs now."""
@@ -160,11 +156,34 @@ class Executor:
         item = work.item
         if item is None:
             return
-        started_at_ms, began_us = self._clock.now_ms(), self._clock.monotonic_us()
+        watch = _Watch(self._clock)
         try:
             ended = await self._deadlines.guard(self._drivers[begun.todo.plan].drive(item, begun.scope))
         except TimeoutError:
             self._metrics.timed_out.inc()
             text = f"timeout: plan {begun.todo.plan!r} took longer than {self._timeout_ms} ms"
             ended = Ended(status="failed", error=text, error_class="timeout", on_end=begun.scope.callbacks)
-        work.done.append(self._finish(begun.todo, ended, started_at_ms, began_us))
+        work.done.append(watch.stop(begun.todo, ended))
+
+
+class _Watch:
+    """Times Runs that follow one another with one look at the clock for each: where one ends the next begins."""
+
+    __slots__ = ("_base_ms", "_base_us", "_clock", "now_us")
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._base_ms = clock.now_ms()
+        self._base_us = self.now_us = clock.monotonic_us()
+
+    def read_us(self) -> int:
+        """Look at the clock; the next Run begins now."""
+        self.now_us = self._clock.monotonic_us()
+        return self.now_us
+
+    def stop(self, todo: Todo, ended: Ended) -> RunDone:
+        """Return a Run that is over now and began at the last look."""
+        began_us, base_ms, base_us = self.now_us, self._base_ms, self._base_us
+        self.now_us = now_us = self._clock.monotonic_us()
+        started_at_ms = base_ms + (began_us - base_us) // 1_000
+        return RunDone(todo, ended, started_at_ms, base_ms + (now_us - base_us) // 1_000, now_us - began_us)

@@ -192,6 +192,8 @@ class WriteBack:
 def _per_record(
     commits: Sequence[Sequence[Commit]], outcomes: Sequence[CommitOutcome]
 ) -> list[CommitOutcome | Diagnosis]:
+    if len(commits) == len(outcomes) and all(commits):
+        return list(outcomes)
     ordered = iter(outcomes)
     found: list[CommitOutcome | Diagnosis] = []
     for each in commits:
