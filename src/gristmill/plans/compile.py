@@ -223,13 +223,14 @@ def _sort(tasks: _Tasks, edges: dict[str, _Edges]) -> list[str]:
 def _explain_cycle(tasks: _Tasks, edges: dict[str, _Edges], cycle: list[str]) -> str:
     """Say for each arrow of a cycle why it is there; a task runs before the next one."""
     reasons: list[str] = []
-    for first, then in pairwise(cycle[:EXPLAINED_ARROWS_MAX]):
+    for first, then in list(pairwise(cycle))[:EXPLAINED_ARROWS_MAX]:
         if first in edges[then].requires or first in edges[then].prefers:
             result = tasks.result_of(first)
             reasons.append(f"{then!r} takes {result.__name__ if result else 'a result'} from {first!r}")
         else:
             reasons.append(f"{then!r} is placed after {first!r}")
-    return "; ".join(reasons)
+    more = len(cycle) - 1 - len(reasons)
+    return "; ".join(reasons) + (f"; and {more} more" if more else "")
 
 
 def _build_node(
