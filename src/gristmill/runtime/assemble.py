@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from gristmill.adapters.clock import SystemClock, SystemRandom
 from gristmill.adapters.local_host import RunningMarks, read_marks
 from gristmill.engine.dispatcher import Dispatcher
 from gristmill.engine.link import DispatcherLink, EngineLink
 from gristmill.engine.metrics import DispatcherMetrics, EngineMetrics
 from gristmill.engine.service import Engine
-from gristmill.ports.clock import Clock
 from gristmill.runtime.compose import (
-    Store,
     dispatcher_settings,
     engine_settings,
     load_flows,
@@ -22,25 +18,9 @@ from gristmill.runtime.decode import RecordDecoder
 from gristmill.runtime.members import DispatcherMember, EngineMember, TimedLink
 from gristmill.runtime.resources import Surroundings, fill_needs, find_providers, refuse_missing
 from gristmill.runtime.spec import GroupSpec
+from gristmill.runtime.stores import Store
 
-__all__ = ["OpenStore", "assemble_dispatcher", "assemble_engine", "open_sqlite"]
-
-OpenStore = Callable[[GroupSpec, Clock, str], Store]
-"""Opens the store for an owner name; each process has its own."""
-
-
-def open_sqlite(spec: GroupSpec, clock: Clock, owner: str) -> Store:
-    """Open the embedded store of a state folder.
-
-    Raises:
-        ConfigError: the file is no store of ours, or damaged.
-        Unavailable: it cannot be opened.
-    """
-    from gristmill.adapters.sqlite import SqliteStore
-
-    return SqliteStore.open(
-        spec.folder.store_file, clock=clock, owner=owner, synchronous=spec.settings.store.synchronous
-    )
+__all__ = ["assemble_dispatcher", "assemble_engine"]
 
 
 def assemble_dispatcher(spec: GroupSpec, store: Store, *, owner: str, link: DispatcherLink) -> DispatcherMember:

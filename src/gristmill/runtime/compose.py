@@ -1,24 +1,22 @@
-"""Composition root: settings and flow files become a registry, a store and the two services."""
+"""Composition root: settings and flow files become a registry and the settings of the two services."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from gristmill.domain.errors import ConfigError
 from gristmill.engine.core.recovery import RecoveryPolicy
 from gristmill.engine.settings import DispatcherSettings, EngineSettings
-from gristmill.plans.plan import Generator
+from gristmill.plans.plan import Flow, Generator
 from gristmill.plans.registry import Registry, build_registry, discover_flows, load_flow_file
-from gristmill.ports.cache import Cache
-from gristmill.ports.log import Log
-from gristmill.ports.state import State
+from gristmill.runtime.folder import StateFolder
+from gristmill.runtime.heads import HeadShelf
 from gristmill.runtime.settings import Settings
 
 __all__ = [
     "LoadedFlows",
-    "Store",
     "dispatcher_settings",
     "engine_settings",
     "flows_of",
@@ -27,20 +25,7 @@ __all__ = [
     "used_part",
 ]
 
-
-class Store(Protocol):
-    """Log, state and cache that share one place, so that a commit can accept its own record."""
-
-    @property
-    def log(self) -> Log: ...
-
-    @property
-    def state(self) -> State: ...
-
-    @property
-    def cache(self) -> Cache: ...
-
-    async def close(self) -> None: ...
+SCREEN = "screen"
 
 
 class LoadedFlows(NamedTuple):
@@ -58,13 +43,26 @@ def load_flows(settings: Settings, *, flow_files: Sequence[str] = ()) -> LoadedF
     Raises:
         ConfigError: see `plans.registry`.
     """
-    flows = discover_flows()
+    flows = [_apply_settings(flow, settings) for flow in discover_flows()]
     for path in settings.flows.paths:
         flows += load_flow_file(Path(path))
     asked = [flow for path in dict.fromkeys(flow_files) for flow in load_flow_file(Path(path))]
     names = tuple(flow.name for flow in asked)
     enabled = [*settings.flows.enabled, *names] if settings.flows.enabled else None
     return LoadedFlows(build_registry([*flows, *asked], enabled=enabled), names)
+
+
+def _apply_settings(flow: Flow, settings: Settings) -> Flow:
+    """Return the shipped flow `screen` with the rules and the head that were set; any other flow as it is."""
+    if flow.name != SCREEN:
+        return flow
+    section = settings.screen
+    head = section.head or HeadShelf(StateFolder(Path(settings.main.state_dir))).active_path()
+    if not section.rules and not head:
+        return flow
+    from gristmill.flows.screen import build_plan
+
+    return Flow(flow.name, plans=[build_plan(rules=section.rules, head=head)], writes=flow.writes)
 
 
 def used_part(registry: Registry, generators: Sequence[Generator]) -> Registry:

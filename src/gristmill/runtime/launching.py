@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
 
 from gristmill.plans.registry import Registry
 from gristmill.ports.clock import Clock
-from gristmill.runtime.assemble import open_sqlite
 from gristmill.runtime.batch.run_input import Begun, RunReport, RunRequest, run_input
 from gristmill.runtime.batch.work_off import OnProgress
 from gristmill.runtime.compose import flows_of
 from gristmill.runtime.lifecycle import Group, StopSignals
+from gristmill.runtime.loop import run_async
 from gristmill.runtime.settings import Settings
 from gristmill.runtime.spec import GroupSpec
+from gristmill.runtime.stores import open_sqlite
 
-__all__ = ["make_group", "run_async", "run_in_group"]
-
-T = TypeVar("T")
+__all__ = ["make_group", "run_in_group"]
 
 
 def run_in_group(
@@ -51,10 +49,3 @@ def make_group(spec: GroupSpec, registry: Registry, clock: Clock) -> Group:
     return ProcessGroup(
         spec, flows=flows, clock=clock, launch=partial(launch, log_file=Path(log_file) if log_file else None)
     )
-
-
-def run_async(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine in a loop of this process."""
-    import uvloop
-
-    return uvloop.run(work)

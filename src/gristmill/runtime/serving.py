@@ -15,8 +15,9 @@ from gristmill.plans.registry import Registry
 from gristmill.ports.models import LLM
 from gristmill.runtime.compose import load_flows, refuse_without_generators, used_part
 from gristmill.runtime.garbage import collect_periodically
-from gristmill.runtime.launching import make_group, run_async
+from gristmill.runtime.launching import make_group
 from gristmill.runtime.lifecycle import StopSignals, serve
+from gristmill.runtime.loop import run_async
 from gristmill.runtime.resources import find_providers, refuse_missing
 from gristmill.runtime.settings_sources import LoadedSettings
 from gristmill.runtime.spec import GroupSpec

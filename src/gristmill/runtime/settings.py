@@ -11,7 +11,15 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-__all__ = ["DispatcherSection", "EngineSection", "FlowsSection", "MainSection", "Settings", "StoreSection"]
+__all__ = [
+    "DispatcherSection",
+    "EngineSection",
+    "FlowsSection",
+    "MainSection",
+    "ScreenSection",
+    "Settings",
+    "StoreSection",
+]
 
 Positive = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(ge=0)]
@@ -73,6 +81,13 @@ class FlowsSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     paths: Annotated[tuple[str, ...], Meta(description="further flows as Python files")] = ()
 
 
+class ScreenSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The shipped flow `screen`."""
+
+    rules: Annotated[str, Meta(description="rule file instead of the shipped one")] = ""
+    head: Annotated[str, Meta(description="trained head; empty means the active one of the state folder, if any")] = ""
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything that can be set."""
 
@@ -81,3 +96,4 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     engine: EngineSection = EngineSection()
     store: StoreSection = StoreSection()
     flows: FlowsSection = FlowsSection()
+    screen: ScreenSection = ScreenSection()

@@ -20,7 +20,7 @@ ENV_PREFIX = "GRISTMILL_"
 ENV_JOIN = "__"
 ENV_FILE_SUFFIX = "_FILE"
 
-PATH_KEYS = ("main.state_dir", "main.log_file", "flows.paths")
+PATH_KEYS = ("main.state_dir", "main.log_file", "flows.paths", "screen.rules", "screen.head")
 """Relative paths in a file are meant from the folder of that file."""
 
 RUN_DEFAULTS: dict[str, Any] = {"dispatcher.max_in_flight": 512, "dispatcher.recovery_delay_s": 1}

@@ -51,7 +51,16 @@ def describe_work(registry: Registry, plans: Sequence[str], *, flow_files: Seque
             for node in graph.nodes
         ]
         described.append([key, graph.version, tasks])
-    return [described, [hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in flow_files]]
+        for value in (value for node in graph.nodes for value in node.config.values()):
+            if isinstance(value, str) and value and Path(value).is_file():
+                # A rule file or a model: its name may stay while its content changes.
+                described.append(_hash_file(value))
+    return [described, [_hash_file(path) for path in flow_files]]
+
+
+def _hash_file(path: str) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def refuse_unmapped(input_file: InputFile, fields: FieldMap) -> None:

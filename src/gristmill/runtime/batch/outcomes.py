@@ -19,7 +19,7 @@ from gristmill.ports.log import Log
 from gristmill.ports.state import State
 from gristmill.runtime.decode import fallback_id_of
 
-__all__ = ["LabelLine", "OutcomeLine", "compose_line", "read_outcomes"]
+__all__ = ["LabelLine", "OutcomeLine", "compose_line", "read_outcomes", "strip_findings"]
 
 FETCH_MAX = 1_000
 DEAD_LETTERS_MAX = 10_000
@@ -114,7 +114,7 @@ def compose_line(
         item_id=None if item_id is None else str(item_id),
         status=status,
         labels=tuple(_label_line(label) for label in labels),
-        fields={cell.field: _strip(cell.value) for run in runs for cell in run.cells},
+        fields={cell.field: strip_findings(cell.value) for run in runs for cell in run.cells},
         error="; ".join(errors),
     )
 
@@ -123,7 +123,8 @@ def _label_line(label: AppliedLabel) -> LabelLine:
     return LabelLine(label.val, label.score, label.reason, label.evidence, label.operator, label.revision)
 
 
-def _strip(value: Any) -> Any:
+def strip_findings(value: Any) -> Any:
+    """Return the value of a cell without the labels, contributions and effects that are told in their own place."""
     if isinstance(value, dict):
         return {key: inner for key, inner in value.items() if key not in NOT_A_FIELD}
     return value

@@ -15,7 +15,6 @@ from gristmill.intake.reader import InputFile, open_input
 from gristmill.plans.plan import Generator
 from gristmill.plans.registry import Registry
 from gristmill.ports.clock import Clock
-from gristmill.runtime.assemble import open_sqlite
 from gristmill.runtime.batch.choose_plans import choose_plans, describe_work, refuse_unmapped
 from gristmill.runtime.batch.feed import feed_input, measure_progress
 from gristmill.runtime.batch.manifest import InputManifest, write_manifest
@@ -23,12 +22,13 @@ from gristmill.runtime.batch.naming import choose_topic, compute_digest
 from gristmill.runtime.batch.outcomes import read_outcomes
 from gristmill.runtime.batch.report import Summary, check_output, write_outcomes
 from gristmill.runtime.batch.work_off import OnProgress, work_off
-from gristmill.runtime.compose import Store, load_flows, used_part
+from gristmill.runtime.compose import load_flows, used_part
 from gristmill.runtime.decode import RecordDecoder
 from gristmill.runtime.lifecycle import Group, StopSignals, serve
 from gristmill.runtime.resources import find_providers, refuse_missing
 from gristmill.runtime.settings import Settings
 from gristmill.runtime.spec import GroupSpec
+from gristmill.runtime.stores import Store, open_sqlite
 
 __all__ = ["Begun", "MakeGroup", "RunReport", "RunRequest", "run_input"]
 

@@ -1,0 +1,88 @@
+"""`gristmill check` and `gristmill config`: is everything sound, and which value holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from gristmill.cli.app import EXIT_OK
+from gristmill.cli.options import ConfigFile, FlowFiles, StateDir, as_texts, load
+from gristmill.runtime.compose import load_flows
+from gristmill.runtime.resources import find_providers, refuse_missing
+from gristmill.runtime.settings_sources import Explained
+
+__all__ = ["app", "check"]
+
+app = App(name="config")
+
+
+def check(
+    *,
+    flow: FlowFiles = (),
+    rules: Annotated[
+        tuple[Path, ...],
+        Parameter(help="Rule file of the flow `screen`; may be repeated.", negative="", show_default=False),
+    ] = (),
+    state: StateDir = None,
+    config: ConfigFile = None,
+) -> int:
+    """Check settings, flows and rule files without starting anything.
+
+    Exit code 0: sound. 2: the message names what is wrong.
+    """
+    loaded = load(state=state, config=config)
+    registry = load_flows(loaded.settings, flow_files=as_texts(flow)).registry
+    refuse_missing(registry, find_providers())
+    for path in rules:
+        _check_rules(path)
+    print(f"settings: {len(loaded.origins)} set, the rest by default")
+    for each in registry.flows:
+        print(f"flow {each.name}: {len(each.plans)} plans, {len(each.generators)} generators")
+    for path in rules:
+        print(f"rules {path}: sound")
+    for warning in registry.warnings:
+        print(f"note: {warning}")
+    print("all sound")
+    return EXIT_OK
+
+
+@app.command(name="explain")
+def explain_settings(*, state: StateDir = None, config: ConfigFile = None) -> int:
+    """Show every setting with its value, where that came from, and what it is for."""
+    entries = load(state=state, config=config).explain()
+    width = max(len(entry.key) for entry in entries)
+    for entry in entries:
+        print(f"{entry.key:<{width}}  {_format(entry)}  ({entry.origin})  {entry.description}")
+    return EXIT_OK
+
+
+@app.command(name="show")
+def show_settings(*, state: StateDir = None, config: ConfigFile = None) -> int:
+    """Show the settings that hold, in the form of a settings file."""
+    section = ""
+    for entry in load(state=state, config=config).explain():
+        start, _, name = entry.key.partition(".")
+        if start != section:
+            print(f"{chr(10) if section else ''}[{start}]")
+            section = start
+        print(f"{name} = {_format(entry)}")
+    return EXIT_OK
+
+
+def _check_rules(path: Path) -> None:
+    from gristmill.flows.screen.files import load_rules
+
+    load_rules(str(path))
+
+
+def _format(entry: Explained) -> str:
+    value = entry.value
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (int, float)):
+        return f"{value:.15g}"
+    if isinstance(value, tuple):
+        return "[" + ", ".join(f'"{part}"' for part in value) + "]"
+    return f'"{value}"'

@@ -1,0 +1,131 @@
+"""`gristmill dlq`: records that were given up, and records that never became an item."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, Parameter
+from rich.console import Console
+from rich.table import Table
+
+from gristmill.cli.app import EXIT_OK
+from gristmill.cli.options import ConfigFile, StateDir, load
+from gristmill.domain.errors import UsageError
+from gristmill.domain.log import DeadLetter
+from gristmill.runtime.folder import StateFolder
+from gristmill.runtime.loop import run_async
+from gristmill.runtime.reading.lookup import open_for_reading
+
+__all__ = ["app"]
+
+app = App(name="dlq")
+
+LISTED_MAX = 10_000
+HEAD_BYTES = 120
+Limit = Annotated[int, Parameter(help="Most entries to list.")]
+
+
+@app.command(name="ls")
+def list_letters(*, topic: str = "", limit: Limit = 100, state: StateDir = None, config: ConfigFile = None) -> int:
+    """List records that were given up, oldest first."""
+    letters = _read_letters(state, config, topic=topic, limit=limit)
+    table = Table("number", "topic", "record", "attempts", "failed", "error", box=None, padding=(0, 2))
+    for letter in letters:
+        error = f"{letter.diagnosis.error_class}: {letter.diagnosis.error_text}".splitlines()[0][:HEAD_BYTES]
+        failed_at = _moment(letter.failed_at_ms)
+        row = (str(letter.dead_letter_id), letter.topic, str(letter.offset), str(letter.attempt), failed_at, error)
+        table.add_row(*row)
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console.print(table if letters else "no dead letters")
+    return EXIT_OK
+
+
+@app.command(name="show")
+def show_letter(
+    number: Annotated[int, Parameter(help="As `dlq ls` lists it.")],
+    /,
+    *,
+    state: StateDir = None,
+    config: ConfigFile = None,
+) -> int:
+    """Show one of them: record, diagnosis, history."""
+    found = [letter for letter in _read_letters(state, config, limit=LISTED_MAX) if letter.dead_letter_id == number]
+    if not found:
+        raise UsageError("dead letter", value=number, advice="see `gristmill dlq ls`")
+    letter, diagnosis = found[0], found[0].diagnosis
+    print(f"dead letter {letter.dead_letter_id}: record {letter.offset} of {letter.topic}, group {letter.group}")
+    print(f"failed {_moment(letter.failed_at_ms)} at attempt {letter.attempt}")
+    print(f"error {diagnosis.error_class}: {diagnosis.error_text}")
+    print(f"plans {', '.join(diagnosis.plans) or '-'}, task {diagnosis.task or '-'}")
+    for at_ms, owner, text in diagnosis.history:
+        print(f"  {_moment(at_ms)} {owner}: {text}")
+    for name, value in letter.headers.items():
+        print(f"header {name}: {value[:HEAD_BYTES]}")
+    print(letter.value.decode("utf-8", "replace"))
+    return EXIT_OK
+
+
+@app.command(name="requeue")
+def requeue_letters(
+    numbers: Annotated[tuple[int, ...], Parameter(help="As `dlq ls` lists them; none with --all.")] = (),
+    /,
+    *,
+    all: Annotated[bool, Parameter(negative="", help="Requeue every dead letter.")] = False,
+    topic: Annotated[str, Parameter(help="With --all: of this topic alone.", show_default=False)] = "",
+    state: StateDir = None,
+    config: ConfigFile = None,
+) -> int:
+    """Make them records again, with a fresh budget of attempts. The next `run` or a running group takes them."""
+    if bool(numbers) == all:
+        raise UsageError("which dead letters", advice="name numbers of `gristmill dlq ls`, or give --all")
+    settings = load(state=state, config=config).settings
+
+    async def requeue() -> int:
+        async with open_for_reading(StateFolder(Path(settings.main.state_dir)), settings) as store:
+            chosen = numbers or [
+                letter.dead_letter_id for letter in await store.log.dead_letters(topic=topic, limit=LISTED_MAX)
+            ]
+            count = 0
+            for number in chosen:
+                if not await store.log.requeue(number):
+                    raise UsageError("dead letter", value=number, advice=f"{count} requeued; see `gristmill dlq ls`")
+                count += 1
+            return count
+
+    print(f"requeued: {run_async(requeue())}")
+    return EXIT_OK
+
+
+@app.command(name="quarantine")
+def list_quarantine(*, limit: Limit = 100, state: StateDir = None, config: ConfigFile = None) -> int:
+    """List records that never became an item, with every fault found and how they begin."""
+    settings = load(state=state, config=config).settings
+
+    async def read() -> None:
+        async with open_for_reading(StateFolder(Path(settings.main.state_dir)), settings) as store:
+            entries = await store.state.quarantined(limit=limit)
+        for entry in entries:
+            head = entry.raw[:HEAD_BYTES].decode("utf-8", "backslashreplace")
+            print(f"{entry.quarantine_id} record {entry.position} of {entry.source}: {'; '.join(entry.violations)}")
+            print(f"    {head!r}")
+        if not entries:
+            print("quarantine is empty")
+
+    run_async(read())
+    return EXIT_OK
+
+
+def _read_letters(state: Path | None, config: Path | None, *, topic: str = "", limit: int) -> list[DeadLetter]:
+    settings = load(state=state, config=config).settings
+
+    async def read() -> list[DeadLetter]:
+        async with open_for_reading(StateFolder(Path(settings.main.state_dir)), settings) as store:
+            return await store.log.dead_letters(topic=topic, limit=limit)
+
+    return run_async(read())
+
+
+def _moment(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

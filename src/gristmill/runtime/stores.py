@@ -1,0 +1,47 @@
+"""The store of a state folder, as every part of the runtime knows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from gristmill.ports.cache import Cache
+from gristmill.ports.clock import Clock
+from gristmill.ports.log import Log
+from gristmill.ports.state import State
+from gristmill.runtime.spec import GroupSpec
+
+__all__ = ["OpenStore", "Store", "open_sqlite"]
+
+
+class Store(Protocol):
+    """Log, state and cache that share one place, so that a commit can accept its own record."""
+
+    @property
+    def log(self) -> Log: ...
+
+    @property
+    def state(self) -> State: ...
+
+    @property
+    def cache(self) -> Cache: ...
+
+    async def close(self) -> None: ...
+
+
+OpenStore = Callable[[GroupSpec, Clock, str], Store]
+"""Opens the store for an owner name; each process has its own."""
+
+
+def open_sqlite(spec: GroupSpec, clock: Clock, owner: str) -> Store:
+    """Open the embedded store of a state folder.
+
+    Raises:
+        ConfigError: the file is no store of ours, or damaged.
+        Unavailable: it cannot be opened.
+    """
+    from gristmill.adapters.sqlite import SqliteStore
+
+    return SqliteStore.open(
+        spec.folder.store_file, clock=clock, owner=owner, synchronous=spec.settings.store.synchronous
+    )
