@@ -12,12 +12,12 @@ from rich.console import Console
 
 from gristmill.cli.app import EXIT_FAULTY, EXIT_INTERRUPTED, EXIT_OK
 from gristmill.cli.options import ConfigFile, FlowFiles, MapTexts, PlanKeys, StateDir, as_texts, load
-from gristmill.cli.progress import ProgressBar, print_summary
+from gristmill.cli.progress import print_summary
+from gristmill.cli.running import run_locked
 from gristmill.intake.fields import parse_field_map
 from gristmill.runtime.batch.report import STDOUT
-from gristmill.runtime.folder import GroupLock, StateFolder
+from gristmill.runtime.folder import StateFolder
 from gristmill.runtime.settings_sources import RUN_DEFAULTS
-from gristmill.runtime.telemetry import clear_metrics, configure_logging, prepare_metrics
 
 __all__ = ["run"]
 
@@ -48,30 +48,17 @@ def run(
     loaded = load(state=state, config=config, flags={"engine.count": engines}, defaults=RUN_DEFAULTS)
     folder = StateFolder(Path(loaded.settings.main.state_dir))
     folder.prepare()
-    loaded = loaded.with_default("main.log_file", str(folder.log_file), origin="default of this command")
-    lock = GroupLock(folder, purpose="gristmill run")
-    try:
-        prepare_metrics(folder.metrics_dir)
-        clear_metrics(folder.metrics_dir)
-        # What is imported from here on counts into that folder.
-        from gristmill.runtime.batch.run_input import RunRequest
-        from gristmill.runtime.launching import run_in_group
-
-        configure_logging("main", level=loaded.settings.main.log_level, file=Path(loaded.settings.main.log_file))
-        request = RunRequest(
-            input=input if str(input) != "-" else _spool_stdin(folder),
-            plans=plan,
-            flow_files=as_texts(flow),
-            fields=parse_field_map(map),
-            output=output,
-            is_fresh=fresh,
-        )
-        with ProgressBar(Console(stderr=True)) as bar:
-            report = run_in_group(request, loaded.settings, on_begin=bar.on_begin, on_progress=bar.on_progress)
-    finally:
-        lock.close()
+    report = run_locked(
+        loaded,
+        input=input if str(input) != "-" else _spool_stdin(folder),
+        output=output,
+        plans=plan,
+        flow_files=as_texts(flow),
+        fields=parse_field_map(map),
+        is_fresh=fresh,
+    )
     console = Console(stderr=output == STDOUT, soft_wrap=True)
-    print_summary(console, report, output=output, log_file=loaded.settings.main.log_file)
+    print_summary(console, report, output=output, log_file=loaded.settings.main.log_file or str(folder.log_file))
     if report.summary is None:
         return EXIT_INTERRUPTED
     return EXIT_OK if report.summary.is_clean else EXIT_FAULTY
