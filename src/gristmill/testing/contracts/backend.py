@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -35,8 +36,8 @@ class Backend:
     state: State
     cache: Cache
     clock: FakeClock
-    kill_owner: Callable[[str, frozenset[int] | None], Awaitable[None]] | None = None
-    reopen: Callable[[], Awaitable[Backend]] | None = None
+    kill_owner: Callable[[str, frozenset[int] | None], Coroutine[Any, Any, None]] | None = None
+    reopen: Callable[[], Coroutine[Any, Any, Backend]] | None = None
 
 
 class Contract:
