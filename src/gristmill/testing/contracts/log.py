@@ -134,7 +134,7 @@ class LogContract(Contract):
         assert values(later) == ["later", "later"]
         assert {delivery.attempt for delivery in later} == {1}
 
-    async def test_accept_with_then_does_both_or_neither(self, log: Log) -> None:
+    async def test_an_accept_with_records_to_append_does_both_or_neither(self, log: Log) -> None:
         await log.append("t", records("a", "b"))
         first, second = [delivery.lease for delivery in await claim(log)]
         await log.accept([second])

@@ -67,7 +67,7 @@ def run_child(code: str, path: Path, *, fault: str = "") -> int:
 @pytest.mark.parametrize(
     ("fault", "attempts"),
     [
-        ("claim.after:kill", [2, 2, 2]),
+        ("claim.after:kill", [1, 1, 1]),
         ("commit.before:kill", [2, 1, 1]),
         ("commit.written:kill:after=1", [2, 1, 1]),
         ("commit.after:kill", []),
