@@ -7,15 +7,15 @@ the disk is slow. A commit that cannot be made now is tried until it can; its le
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 import structlog
 
 from gristmill.domain.commit import Commit, CommitOutcome, Committed, Conflict, Fenced
 from gristmill.domain.errors import Unavailable
 from gristmill.domain.frame import RecordEnded
-from gristmill.domain.log import Diagnosis
+from gristmill.domain.log import Diagnosis, Lease
 from gristmill.engine.core.backoff import Backoff
 from gristmill.engine.core.recovery import cut_error_text
 from gristmill.engine.metrics import Ending, EngineMetrics, RunTally
@@ -70,7 +70,7 @@ class WriteBack:
         self._report = report
         self._rerun = rerun
         self._accepts_inside = "shares_log" in state.capabilities
-        self._waiting: deque[Work] = deque()
+        self._waiting: deque[_Ready] = deque()
         self._filled = Wake()
         self._emptied = Wake()
 
@@ -78,7 +78,8 @@ class WriteBack:
         """Have ended records written; wait while too many are waiting."""
         while len(self._waiting) >= UNWRITTEN_MAX:
             await self._emptied.wait()
-        self._waiting.extend(works)
+        # All that needs a look at the runs happens here, while they are still in the processor's caches.
+        self._waiting.extend([self._make_ready(work) for work in works])
         self._filled.set()
 
     async def run(self) -> None:
@@ -86,42 +87,52 @@ class WriteBack:
         while True:
             while not self._waiting:
                 await self._filled.wait()
-            works, commits = self._take()
+            batch = self._take()
             self._emptied.set()
-            await self._write(works, commits)
+            await self._write(batch)
 
-    def _take(self) -> tuple[list[Work], list[list[Commit]]]:
+    def _make_ready(self, work: Work) -> _Ready:
+        has_callbacks = False
+        for done in work.done:
+            ended = done.ended
+            self._tally.add_run(done.todo.plan, ended.status, ended.tasks, duration_us=done.duration_us)
+            has_callbacks = has_callbacks or bool(ended.on_end)
+        now_ms = self._clock.now_ms() if work.faults is not None else 0
+        commits = compose_commits(work, versions=self._versions, accept=self._accepts_inside, now_ms=now_ms)
+        return _Ready(work, commits, work.diagnose(), has_callbacks)
+
+    def _take(self) -> list[_Ready]:
         """Take as many waiting records as fit into one commit, at least one."""
-        now_ms = self._clock.now_ms()
-        works: list[Work] = []
-        commits: list[list[Commit]] = []
+        batch: list[_Ready] = []
         run_count = 0
         while self._waiting and run_count < RUNS_PER_COMMIT_MAX:
-            work = self._waiting.popleft()
-            composed = compose_commits(work, versions=self._versions, accept=self._accepts_inside, now_ms=now_ms)
-            works.append(work)
-            commits.append(composed)
-            run_count += len(composed)
-        return works, commits
+            ready = self._waiting.popleft()
+            batch.append(ready)
+            run_count += len(ready.commits)
+        return batch
 
-    async def _write(self, works: Sequence[Work], commits: Sequence[Sequence[Commit]]) -> None:
-        outcomes = await self._commit_all(commits)
+    async def _write(self, batch: Sequence[_Ready]) -> None:
+        outcomes = await self._commit_all([ready.commits for ready in batch])
         endings: list[tuple[Work, RecordEnded]] = []
-        for work, outcome in zip(works, outcomes, strict=True):
+        now_us = self._clock.monotonic_us()
+        to_accept: list[Lease] = []
+        for ready, outcome in zip(batch, outcomes, strict=True):
+            work = ready.work
             if isinstance(outcome, Conflict):
                 self._metrics.conflicts.inc()
                 await self._call_back(work, is_written=False)
                 self._rerun(work, outcome)
                 continue
-            ended = _decide_ending(work, outcome)
-            self._count(work, ended)
-            if any(done.ended.on_end for done in work.done):
+            ended = _decide_ending(ready, outcome)
+            if ended.accepted and not (self._accepts_inside and ready.commits):
+                to_accept.append(ended.lease)
+            self._tally.add_record(_name_ending(ready, ended), duration_us=now_us - work.received_at_us)
+            if ready.has_callbacks:
                 await self._call_back(work, is_written=not ended.fenced)
             endings.append((work, ended))
         self._metrics.commits.inc()
         self._tally.flush()
-        accepted_inside = {work for work, each in zip(works, commits, strict=True) if each and self._accepts_inside}
-        await self._report(await self._accept(endings, accepted_inside))
+        await self._report(await self._accept(endings, to_accept) if to_accept else endings)
 
     async def _commit_all(self, commits: Sequence[Sequence[Commit]]) -> list[CommitOutcome | Diagnosis]:
         """Return one outcome for each record: what its first commit that was refused got, or Committed."""
@@ -143,12 +154,9 @@ class WriteBack:
         return _per_record(commits, outcomes)
 
     async def _accept(
-        self, endings: Sequence[tuple[Work, RecordEnded]], accepted_inside: Set[Work]
+        self, endings: Sequence[tuple[Work, RecordEnded]], leases: Sequence[Lease]
     ) -> Sequence[tuple[Work, RecordEnded]]:
         """Accept in the log what no commit has: the store is apart from it, or there was nothing to write."""
-        leases = [ended.lease for work, ended in endings if ended.accepted and work not in accepted_inside]
-        if not leases:
-            return endings
         answers = await self._until_available(lambda: self._log.accept(leases))
         lost = {lease for lease, is_ours in zip(leases, answers, strict=True) if not is_ours}
         return [
@@ -175,18 +183,14 @@ class WriteBack:
                     self._metrics.callback_errors.inc()
                     _log.exception("callback of a run failed", plan=done.todo.plan, run_id=done.todo.run_id)
 
-    def _count(self, work: Work, ended: RecordEnded) -> None:
-        tally = self._tally
-        for done in work.done:
-            tally.add_run(done.todo.plan, done.ended.status, done.ended.tasks, duration_us=done.duration_us)
-        ending: Ending = "success"
-        if ended.fenced:
-            ending = "fenced"
-        elif ended.diagnosis is not None:
-            ending = "failed"
-        elif work.faults is not None:
-            ending = "quarantined"
-        tally.add_record(ending, duration_us=self._clock.monotonic_us() - work.received_at_us)
+
+class _Ready(NamedTuple):
+    """A record with what is to be written for it, and what is to be told once it is."""
+
+    work: Work
+    commits: Sequence[Commit]
+    diagnosis: Diagnosis | None
+    has_callbacks: bool
 
 
 def _per_record(
@@ -202,9 +206,15 @@ def _per_record(
     return found
 
 
-def _decide_ending(work: Work, outcome: CommitOutcome | Diagnosis) -> RecordEnded:
-    lease = work.delivery.lease
+def _decide_ending(ready: _Ready, outcome: CommitOutcome | Diagnosis) -> RecordEnded:
+    lease = ready.work.delivery.lease
     if isinstance(outcome, Fenced):
         return RecordEnded(lease, accepted=False, fenced=True)
-    diagnosis = outcome if isinstance(outcome, Diagnosis) else work.diagnose()
+    diagnosis = outcome if isinstance(outcome, Diagnosis) else ready.diagnosis
     return RecordEnded(lease, accepted=diagnosis is None, diagnosis=diagnosis)
+
+
+def _name_ending(ready: _Ready, ended: RecordEnded) -> Ending:
+    if ended.accepted:
+        return "success" if ready.work.faults is None else "quarantined"
+    return "fenced" if ended.fenced else "failed"
