@@ -81,8 +81,9 @@ class InFlight:
         """Note that records went to an engine."""
         for delivery in deliveries:
             key = _key_of(delivery.lease)
-            # A newer lease of the same record replaces the older one: its holder is fenced.
-            self._drop(key)
+            if key in self._sent or key in self._detached:
+                # A newer lease of the same record replaces the older one: its holder is fenced.
+                self._drop(key)
             self._sent[key] = Sent(delivery, generator, engine, now_ms)
         self._by_engine[engine] += len(deliveries)
         self._by_generator[generator] += len(deliveries)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from gristmill.domain.errors import InvariantBroken
 from gristmill.engine.driver import Driver, Ended, Scope
@@ -22,7 +24,7 @@ TURN_US_MAX = 2_000
 """Time that the inline loop keeps the event loop for itself: leases, links and slow plans live on it too."""
 
 
-class _Begun(NamedTuple):
+class _Begun(msgspec.Struct, frozen=True):
     todo: Todo
     scope: Scope
 

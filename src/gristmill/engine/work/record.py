@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import msgspec
 
 from gristmill.domain.ids import RunId
@@ -17,14 +15,14 @@ from gristmill.plans.plan import Generator
 __all__ = ["RunDone", "Todo", "Work"]
 
 
-class Todo(NamedTuple):
+class Todo(msgspec.Struct, frozen=True):
     """A Run that is to be done."""
 
     plan: str
     run_id: RunId
 
 
-class RunDone(NamedTuple):
+class RunDone(msgspec.Struct, frozen=True):
     """A Run that is over. Times are UTC epoch."""
 
     todo: Todo

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
+import msgspec
 import structlog
 
 from gristmill.domain.commit import Commit, CommitOutcome, Committed, Conflict, Fenced
@@ -184,7 +185,7 @@ class WriteBack:
                     _log.exception("callback of a run failed", plan=done.todo.plan, run_id=done.todo.run_id)
 
 
-class _Ready(NamedTuple):
+class _Ready(msgspec.Struct, frozen=True):
     """A record with what is to be written for it, and what is to be told once it is."""
 
     work: Work
