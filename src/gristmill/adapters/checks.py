@@ -13,8 +13,7 @@ from gristmill.ports.state import COMMITS_PER_CALL_MAX
 
 __all__ = ["check_commits", "check_limit", "check_records", "check_run_id"]
 
-RUN_ID_DIGITS = 32
-HEX_DIGITS = frozenset("0123456789abcdef")
+RUN_ID_BYTES = 16
 
 
 def check_records(records: Sequence[NewRecord]) -> None:
@@ -48,5 +47,10 @@ def check_commits(commits: Sequence[Commit]) -> None:
 
 def check_run_id(run_id: RunId) -> None:
     """Refuse a run id that is not 32 lower-case hexadecimal digits."""
-    if len(run_id) != RUN_ID_DIGITS or not HEX_DIGITS.issuperset(run_id):
+    try:
+        key = bytes.fromhex(run_id)
+    except ValueError:
+        key = b""
+    # The way back shows upper-case digits and blanks, which `fromhex` lets pass.
+    if len(key) != RUN_ID_BYTES or key.hex() != run_id:
         raise UsageError("run id is not 32 hexadecimal digits", value=run_id, advice="derive it with compute_run_id")

@@ -22,6 +22,8 @@ __all__ = [
     "PlacedContribution",
     "merge_effects",
     "pack",
+    "pack_into",
+    "pack_item",
     "pack_run",
     "slot_of",
     "unpack_contributed",
@@ -46,6 +48,18 @@ class _RunBody(msgspec.Struct, frozen=True, array_like=True):
     cells: tuple[Cell, ...]
     labels: tuple[AppliedLabel, ...]
     effects: tuple[Effect, ...]
+
+
+class _ItemBody(msgspec.Struct, frozen=True, array_like=True):
+    item_id: ItemId
+    kind: str
+    source: str
+    input_id: str
+    revision: int
+    text: str
+    author: str | None
+    created_at_ms: int | None
+    ext: dict[str, Any]
 
 
 class PlacedContribution(msgspec.Struct, frozen=True, array_like=True):
@@ -75,9 +89,11 @@ def _encode_other(value: Any) -> Any:
     raise NotImplementedError(f"values of type {type(value).__qualname__} cannot be stored")
 
 
+ENCODING_ERRORS = (TypeError, NotImplementedError, OverflowError, UnicodeEncodeError)
+
 _encoder = msgspec.msgpack.Encoder(enc_hook=_encode_other)
 _body_decoder = msgspec.msgpack.Decoder(_RunBody)
-_item_decoder = msgspec.msgpack.Decoder(Item)
+_item_decoder = msgspec.msgpack.Decoder(_ItemBody)
 _events_decoder = msgspec.msgpack.Decoder(list[Event])
 _contributed_decoder = msgspec.msgpack.Decoder(list[PlacedContribution])
 
@@ -88,19 +104,30 @@ def pack(value: Any) -> bytes:
     Raises:
         UsageError: a value has a type that no codec knows.
     """
+    packed = bytearray()
+    pack_into(value, packed)
+    return bytes(packed)
+
+
+def pack_into(value: Any, packed: bytearray) -> None:
+    """Append an encoded value.
+
+    Raises:
+        UsageError: a value has a type that no codec knows.
+    """
     try:
-        return _encoder.encode(value)
-    except (TypeError, NotImplementedError, OverflowError, UnicodeEncodeError) as error:
-        raise UsageError("a value cannot be stored", value=str(error), advice="return encodable results") from error
+        _encoder.encode_into(value, packed, -1)
+    except ENCODING_ERRORS as error:
+        raise UsageError("a value cannot be stored", value=str(error), advice="use encodable values") from error
 
 
-def pack_run(commit: RunCommit, effects: Sequence[Effect] | None = None) -> bytes:
-    """Encode what a stored run keeps beside its keys; `effects` replaces those of the commit.
+def pack_run(commit: RunCommit, packed: bytearray, effects: tuple[Effect, ...] | None = None) -> None:
+    """Append what a stored run keeps beside its keys; `effects` replaces those of the commit.
 
     Raises:
         UsageError: a cell, label or effect cannot be encoded; the plan is named.
     """
-    body = _RunBody(
+    body = (
         commit.plan,
         commit.plan_version,
         commit.started_at_ms,
@@ -111,14 +138,34 @@ def pack_run(commit: RunCommit, effects: Sequence[Effect] | None = None) -> byte
         commit.tasks,
         commit.cells,
         commit.labels,
-        commit.effects if effects is None else tuple(effects),
+        commit.effects if effects is None else effects,
     )
     try:
-        return _encoder.encode(body)
-    except (TypeError, NotImplementedError, OverflowError, UnicodeEncodeError) as error:
+        _encoder.encode_into(body, packed, -1)
+    except ENCODING_ERRORS as error:
         fields = [cell.field for cell in commit.cells]
         advice = f"make the results of the tasks that write {fields} encodable"
         raise UsageError(f"run of plan {commit.plan!r} cannot be stored", value=str(error), advice=advice) from error
+
+
+def pack_item(item: Item, packed: bytearray) -> None:
+    """Append an item.
+
+    Raises:
+        UsageError: a value of its `ext` cannot be encoded.
+    """
+    body = (
+        item.item_id,
+        item.kind,
+        item.source,
+        item.input_id,
+        item.revision,
+        item.text,
+        item.author,
+        item.created_at_ms,
+        dict(item.ext),
+    )
+    pack_into(body, packed)
 
 
 def unpack_run(
@@ -153,8 +200,9 @@ def unpack_effects(blob: bytes) -> tuple[Effect, ...]:
 
 def unpack_item(blob: bytes) -> Item:
     """Decode an item; its `ext` is frozen again."""
-    item = _item_decoder.decode(blob)
-    return msgspec.structs.replace(item, ext=freeze(item.ext))
+    body = _item_decoder.decode(blob)
+    *fields, ext = msgspec.structs.astuple(body)
+    return Item(*fields, freeze(ext))
 
 
 def unpack_events(blob: bytes) -> list[Event]:

@@ -61,7 +61,7 @@ class MemoryState:
     async def commit(self, commits: Sequence[Commit]) -> list[CommitOutcome]:
         """Write many ended runs in one step and return one outcome each, in input order."""
         check_commits(commits)
-        bodies = [pack_run(commit) if isinstance(commit, RunCommit) else b"" for commit in commits]
+        bodies = [_pack(commit) if isinstance(commit, RunCommit) else b"" for commit in commits]
         outcomes: list[CommitOutcome] = [Committed()] * len(commits)
         for indexes in indexes_by_lease(commits):
             refusal = self._refusal([commits[index] for index in indexes])
@@ -159,7 +159,7 @@ class MemoryState:
         before = self._runs.get(commit.run_id)
         effects = merge_effects(before.effects if before else (), commit.effects)
         if effects != commit.effects:
-            body = pack_run(commit, effects)
+            body = _pack(commit, effects)
         run = _Run(commit.generator, item.item_id, commit.position, commit.plan, commit.status, effects, body)
         self._runs[commit.run_id] = run
         if before is not None:
@@ -210,3 +210,9 @@ class MemoryState:
     def _input_id(self, item_id: ItemId) -> str:
         item = self._items.get(item_id)
         return item.input_id if item else ""
+
+
+def _pack(commit: RunCommit, effects: tuple[Effect, ...] | None = None) -> bytes:
+    packed = bytearray()
+    pack_run(commit, packed, effects)
+    return bytes(packed)

@@ -7,8 +7,10 @@ with owner 0 while they wait. `grp.passed` counts the topic's records up to the 
 there may be one. `dead` keeps requeued letters too: they answer a repeated reject, and their epoch goes on growing.
 
 State: `run`, `event` and `contribution` rows hold packed blobs; only what is searched by has a column of its own.
-`join_member` is a forest of disjoint sets per space: a root (parent 0) knows the size and leader of its group.
-`tally` holds counts that would need scans.
+A run keeps the position of its record, so runs are told apart under their position: run ids are hashes, and an index
+over all of them would dirty a page of its own for every run. Only a run whose record was not accepted with it is open
+and found by its id alone, since only such a record can come back. `join_member` is a forest of disjoint sets per
+space: a root (parent 0) knows the size and leader of its group. `tally` holds counts that would need scans.
 
 Everything that many rows share (topics, owners, generators, spaces) is a small number.
 """
@@ -58,10 +60,11 @@ CREATE TABLE id_map(source TEXT NOT NULL, input_id TEXT NOT NULL, item_id INTEGE
     PRIMARY KEY(source, input_id)) WITHOUT ROWID;
 CREATE TABLE item(item_id INTEGER PRIMARY KEY, revision INTEGER NOT NULL, body BLOB NOT NULL);
 CREATE TABLE run(run_row INTEGER PRIMARY KEY, run_id BLOB NOT NULL, item_id INTEGER NOT NULL,
-    generator_id INTEGER NOT NULL, position INTEGER NOT NULL, status INTEGER NOT NULL, body BLOB NOT NULL);
-CREATE UNIQUE INDEX run_by_id ON run(run_id);
+    generator_id INTEGER NOT NULL, position INTEGER NOT NULL, status INTEGER NOT NULL, is_open INTEGER NOT NULL,
+    body BLOB NOT NULL);
+CREATE UNIQUE INDEX run_by_position ON run(generator_id, position, run_id);
 CREATE INDEX run_by_item ON run(item_id);
-CREATE INDEX run_by_position ON run(generator_id, position);
+CREATE INDEX run_open ON run(run_id) WHERE is_open;
 CREATE TABLE event(event_row INTEGER PRIMARY KEY, item_id INTEGER NOT NULL, body BLOB NOT NULL);
 CREATE INDEX event_by_item ON event(item_id);
 CREATE TABLE effect(run_id BLOB NOT NULL, task TEXT NOT NULL, sink TEXT NOT NULL, mode TEXT NOT NULL,

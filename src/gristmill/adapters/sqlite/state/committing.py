@@ -17,8 +17,8 @@ from gristmill.domain.commit import CommitOutcome, Quarantine
 __all__ = ["write_commits"]
 
 INSERT_RUNS = """
-INSERT INTO run(run_id, item_id, generator_id, position, status, body)
-SELECT substr(?2, value ->> 0, 16), value ->> 2, ?3, value ->> 3, value ->> 4,
+INSERT INTO run(run_id, item_id, generator_id, position, status, is_open, body)
+SELECT substr(?2, value ->> 0, 16), value ->> 2, ?3, value ->> 3, value ->> 4, ?4,
     substr(?2, (value ->> 0) + 16, (value ->> 1) - 16)
 FROM json_each(?1) WHERE true ON CONFLICT DO NOTHING
 """
@@ -102,8 +102,8 @@ def _write_runs(turn: Turn, runs: Sequence[PackedRun], layout: Layout, counted: 
 
 def _insert_runs(turn: Turn, layout: Layout) -> int:
     inserted = 0
-    for generator, rows in layout.runs.items():
-        turn.db.execute(INSERT_RUNS, (rows, layout.blobs, turn.names.generator(generator)))
+    for (generator, is_open), rows in layout.runs.items():
+        turn.db.execute(INSERT_RUNS, (rows, layout.blobs, turn.names.generator(generator), is_open))
         inserted += turn.db.changes()
     return inserted
 

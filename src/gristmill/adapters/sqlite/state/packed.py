@@ -4,38 +4,32 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from gristmill.adapters.grouping import indexes_by_lease
-from gristmill.adapters.packing import PlacedContribution, pack, pack_run
-from gristmill.adapters.sqlite.file.rows import Slab, to_json
+from gristmill.adapters.packing import PlacedContribution, pack, pack_into, pack_item, pack_run
+from gristmill.adapters.sqlite.file.rows import to_json
 from gristmill.domain.commit import Commit, Quarantine, RunCommit
 from gristmill.domain.ids import ItemId
 from gristmill.domain.log import Lease
 from gristmill.domain.run import Event, RunStatus
 
-__all__ = ["STATUSES", "Layout", "PackedCommits", "PackedRun", "lay_out", "pack_commits", "pack_events"]
+__all__ = ["STATUSES", "STATUS_CODES", "Layout", "PackedCommits", "PackedRun", "lay_out", "pack_commits", "pack_events"]
 
 STATUSES: tuple[RunStatus, ...] = ("done", "skipped", "rejected", "failed")
 """A status is stored as its index here; new ones are added at the end."""
 
 STATUS_CODES = {status: code for code, status in enumerate(STATUSES)}
-RUN_ID_BYTES = 16
+
+Row = tuple[int, ...]
 
 
-@dataclass(slots=True)
-class PackedRun:
-    """A run with its blobs: `keyed_body` is the run id (16 bytes) and the body; `events` are packed per item."""
+class PackedRun(NamedTuple):
+    """A run that is to be written. It is open when its record is not accepted in this commit."""
 
     commit: RunCommit
-    keyed_body: bytes
-    item: bytes
-    events: list[tuple[ItemId, bytes]]
-
-    @property
-    def status(self) -> int:
-        """The stored form of the status."""
-        return STATUS_CODES[self.commit.status]
+    is_open: bool
 
     def contributions(self) -> list[PlacedContribution]:
         """Return the contributions with the position that orders them."""
@@ -47,17 +41,17 @@ class Layout:
     """Rows for the statements of a turn, as JSON; blobs lie in one slab that rows point into.
 
     Attributes:
-        runs: by generator.
+        runs: by (generator, is open).
         new_ids, events, effects: empty when there is none.
     """
 
-    runs: dict[str, str]
+    runs: dict[tuple[str, bool], str]
     items: str
     item_count: int
     new_ids: str
     events: str
     effects: str
-    blobs: bytes
+    blobs: bytearray
 
 
 @dataclass(slots=True)
@@ -88,66 +82,99 @@ def pack_commits(commits: Sequence[Commit]) -> PackedCommits:
         UsageError: a value cannot be encoded; nothing is written then.
     """
     groups = indexes_by_lease(commits)
-    first_leases = ((number, commits[indexes[0]].lease) for number, indexes in enumerate(groups))
-    runs = {
-        index: PackedRun(
-            commit,
-            bytes.fromhex(commit.run_id) + pack_run(commit),
-            pack(commit.item),
-            pack_events(commit.events),
-        )
-        for index, commit in enumerate(commits)
-        if isinstance(commit, RunCommit)
-    }
-    return PackedCommits(
-        commits=commits,
-        groups=groups,
-        leases={number: lease for number, lease in first_leases if lease is not None},
-        runs=runs,
-        layout=lay_out(list(runs.values())) if runs else None,
-    )
+    leases: dict[int, Lease] = {}
+    runs: dict[int, PackedRun] = {}
+    for number, indexes in enumerate(groups):
+        members = [commits[index] for index in indexes]
+        lease = members[0].lease
+        if lease is not None:
+            leases[number] = lease
+        is_open = lease is None or not any(isinstance(one, Quarantine) or one.accept for one in members)
+        for index, commit in zip(indexes, members, strict=True):
+            if isinstance(commit, RunCommit):
+                runs[index] = PackedRun(commit, is_open)
+    return PackedCommits(commits, groups, leases, runs, lay_out(runs.values()) if runs else None)
 
 
 def pack_events(events: Sequence[Event]) -> list[tuple[ItemId, bytes]]:
     """Pack events into one blob per item, in their order."""
-    if not events:
-        return []
-    first = events[0].item_id
-    if all(event.item_id == first for event in events):
-        return [(first, pack(events))]
     by_item: defaultdict[ItemId, list[Event]] = defaultdict(list)
     for event in events:
         by_item[event.item_id].append(event)
     return [(item_id, pack(of_item)) for item_id, of_item in by_item.items()]
 
 
-def lay_out(runs: Sequence[PackedRun]) -> Layout:
-    """Turn runs into rows and one slab."""
-    slab = Slab()
-    run_rows: defaultdict[str, list[tuple[int, ...]]] = defaultdict(list)
-    event_rows: list[tuple[int, ...]] = []
-    effect_rows: list[tuple[object, ...]] = []
-    newest: dict[ItemId, PackedRun] = {}
+def lay_out(runs: Iterable[PackedRun]) -> Layout:
+    """Encode runs into one slab, with the rows that point into it.
+
+    Raises:
+        UsageError: a value cannot be encoded.
+    """
+    rows = _Rows()
     for run in runs:
-        commit = run.commit
-        item = commit.item
-        start, length = slab.add(run.keyed_body)
-        run_rows[commit.generator].append((start, length, item.item_id, commit.position, run.status))
-        event_rows += [(item_id, *slab.add(events)) for item_id, events in run.events]
-        effect_rows += [
-            (start, effect.task, effect.sink, effect.mode, *slab.add(pack(effect))) for effect in commit.effects
-        ]
-        known = newest.setdefault(item.item_id, run)
-        if item.revision > known.commit.item.revision:
-            newest[item.item_id] = run
-    item_rows = [(item_id, run.commit.item.revision, *slab.add(run.item)) for item_id, run in newest.items()]
-    new_items = [run.commit.item for run in runs if run.commit.is_new_item]
+        rows.add_run(run)
+    for commit in rows.newest.values():
+        rows.add_item(commit)
     return Layout(
-        runs={generator: to_json(rows) for generator, rows in run_rows.items()},
-        items=to_json(item_rows),
-        item_count=len(item_rows),
-        new_ids=to_json([(item.source, item.input_id, item.item_id) for item in new_items]) if new_items else "",
-        events=to_json(event_rows) if event_rows else "",
-        effects=to_json(effect_rows) if effect_rows else "",
-        blobs=slab.join(),
+        runs={kind: to_json(of_kind) for kind, of_kind in rows.runs.items()},
+        items=to_json(rows.items),
+        item_count=len(rows.items),
+        new_ids=to_json(rows.new_ids) if rows.new_ids else "",
+        events=to_json(rows.events) if rows.events else "",
+        effects=to_json(rows.effects) if rows.effects else "",
+        blobs=rows.slab,
     )
+
+
+@dataclass(slots=True)
+class _Rows:
+    """Rows point into the slab by start (from 1, as `substr` counts) and length."""
+
+    slab: bytearray = field(default_factory=bytearray)
+    runs: defaultdict[tuple[str, bool], list[Row]] = field(default_factory=lambda: defaultdict(list))
+    items: list[Row] = field(default_factory=list)
+    new_ids: list[tuple[str, str, ItemId]] = field(default_factory=list)
+    events: list[Row] = field(default_factory=list)
+    effects: list[tuple[int | str, ...]] = field(default_factory=list)
+    newest: dict[ItemId, RunCommit] = field(default_factory=dict)
+
+    def add_run(self, run: PackedRun) -> None:
+        """Lay out a run and what hangs on it; the run id (16 bytes) lies before its body."""
+        commit, is_open = run
+        item, slab = commit.item, self.slab
+        start = len(slab)
+        slab += bytes.fromhex(commit.run_id)
+        pack_run(commit, slab)
+        row = (start + 1, len(slab) - start, item.item_id, commit.position, STATUS_CODES[commit.status])
+        self.runs[commit.generator, is_open].append(row)
+        if commit.events:
+            self._add_events(commit.events)
+        for effect in commit.effects:
+            row_of_effect = (start + 1, effect.task, effect.sink, effect.mode, *self._place(pack(effect)))
+            self.effects.append(row_of_effect)
+        if commit.is_new_item:
+            self.new_ids.append((item.source, item.input_id, item.item_id))
+        known = self.newest.setdefault(item.item_id, commit)
+        if item.revision > known.item.revision:
+            self.newest[item.item_id] = commit
+
+    def add_item(self, commit: RunCommit) -> None:
+        """Lay out an item."""
+        start = len(self.slab)
+        pack_item(commit.item, self.slab)
+        self.items.append((commit.item.item_id, commit.item.revision, start + 1, len(self.slab) - start))
+
+    def _add_events(self, events: Sequence[Event]) -> None:
+        first = events[0].item_id
+        for event in events:
+            if event.item_id != first:
+                self.events += [(item_id, *self._place(blob)) for item_id, blob in pack_events(events)]
+                return
+        start = len(self.slab)
+        pack_into(events, self.slab)
+        self.events.append((first, start + 1, len(self.slab) - start))
+
+    def _place(self, blob: bytes) -> tuple[int, int]:
+        start = len(self.slab)
+        self.slab += blob
+        return start + 1, len(blob)

@@ -29,7 +29,10 @@ __all__ = [
 RESOLVE = """
 SELECT input_id, item_id FROM id_map WHERE source = ?1 AND input_id IN (SELECT value FROM json_each(?2))
 """
-ENDED = "SELECT lower(hex(run_id)) FROM run WHERE run_id IN (SELECT unhex(value) FROM json_each(?1)) AND status <> ?2"
+ENDED = """
+SELECT lower(hex(run_id)) FROM run INDEXED BY run_open
+WHERE is_open AND run_id IN (SELECT unhex(value) FROM json_each(?1)) AND status <> ?2
+"""
 RUNS = """
 SELECT body, lower(hex(run_id)), generator.name, item_id, position, status
 FROM run JOIN generator USING(generator_id) WHERE {} ORDER BY position
@@ -56,7 +59,7 @@ def resolve_ids(db: apsw.Connection, source: str, input_ids: Sequence[str]) -> d
 
 
 def read_ended(db: apsw.Connection, run_ids: Sequence[RunId]) -> set[RunId]:
-    """Return those run ids that are stored with a status other than `failed`."""
+    """Return those open runs that are stored with a status other than `failed`."""
     return {RunId(run_id) for (run_id,) in db.execute(ENDED, (to_json(list(run_ids)), FAILED))}
 
 

@@ -48,18 +48,14 @@ class SqliteState:
             OutcomeUnknown: some were written; repeating them all is safe, since run ids are keys.
         """
         check_commits(commits)
-        outcomes: list[CommitOutcome | None] = [None] * len(commits)
-        parts = [(indexes, pack_commits([commits[index] for index in indexes])) for indexes in _parts(commits)]
-        fault("commit.before")
-        answers = await asyncio.gather(*(self._write(packed) for _, packed in parts), return_exceptions=True)
+        if len(commits) <= COMMITS_PER_TURN:
+            packed = pack_commits(commits)
+            fault("commit.before")
+            outcomes = await self._write(packed)
+        else:
+            outcomes = await self._commit_in_turns(commits)
         fault("commit.after")
-        errors = [answer for answer in answers if isinstance(answer, BaseException)]
-        if errors:
-            raise _worst(errors, is_partial=len(errors) < len(answers))
-        for (indexes, _), answer in zip(parts, answers, strict=True):
-            for index, outcome in zip(indexes, answer, strict=True):  # type: ignore[arg-type]
-                outcomes[index] = outcome
-        return outcomes  # type: ignore[return-value]
+        return outcomes
 
     async def resolve(self, source: str, input_ids: Sequence[str]) -> dict[str, ItemId]:
         """Return the item ids of those input ids that are known."""
@@ -78,7 +74,10 @@ class SqliteState:
         return await self._writer.do(Job(run))
 
     async def ended(self, run_ids: Sequence[RunId]) -> set[RunId]:
-        """Return those run ids that are stored with a status other than `failed`."""
+        """Return those run ids that are stored with a status other than `failed`.
+
+        A run that was committed together with the acceptance of its record is not found: its record never comes back.
+        """
         for run_id in run_ids:
             check_run_id(run_id)
         return await self._reader.do(lambda db: reading.read_ended(db, run_ids))
@@ -112,6 +111,18 @@ class SqliteState:
     async def counts(self) -> Mapping[str, int]:
         """Return row counts; kept as the rows are written, so never a scan."""
         return await self._reader.do(reading.read_counts)
+
+    async def _commit_in_turns(self, commits: Sequence[Commit]) -> list[CommitOutcome]:
+        parts = [(indexes, pack_commits([commits[index] for index in indexes])) for indexes in _parts(commits)]
+        fault("commit.before")
+        answers = await asyncio.gather(*(self._write(packed) for _, packed in parts), return_exceptions=True)
+        errors = [answer for answer in answers if isinstance(answer, BaseException)]
+        if errors:
+            raise _worst(errors, is_partial=len(errors) < len(answers))
+        outcomes: dict[int, CommitOutcome] = {}
+        for (indexes, _), answer in zip(parts, answers, strict=True):
+            outcomes.update(zip(indexes, answer, strict=True))  # type: ignore[arg-type]
+        return [outcomes[index] for index in range(len(commits))]
 
     async def _write(self, packed: PackedCommits) -> list[CommitOutcome]:
         job = Job(lambda turn: write_commits(turn, packed), COMMIT_US * len(packed.commits))
