@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import structlog
 
@@ -74,10 +75,9 @@ class Engine:
         metrics: EngineMetrics,
         marks: Marks | None = None,
     ) -> None:
-        keys = dict.fromkeys(key for generator in generators for key in generator.plans)
-        self._drivers = {
-            key: Driver(plans[key], resources=resources, clock=clock, environment=settings.environment) for key in keys
-        }
+        used = {key: plans[key] for generator in generators for key in generator.plans}
+        build = partial(Driver, resources=resources, clock=clock, environment=settings.environment)
+        self._drivers = {key: build(plan) for key, plan in used.items()}
         self._link = link
         self._log = log
         self._clock = clock
@@ -96,7 +96,7 @@ class Engine:
             state=state,
             log=log,
             clock=clock,
-            versions={key: plans[key].graph.version for key in keys},
+            versions={key: plan.graph.version for key, plan in used.items()},
             metrics=metrics,
             report=self._report,
             rerun=self._rerun,

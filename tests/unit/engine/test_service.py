@@ -1,114 +1,20 @@
-"""What an engine does with a frame: items and ids, several plans, redelivery, conflicts, faults, and stopping."""
+"""What an engine does with a frame: items and ids, several plans, redelivery, conflicts and faults."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-import pytest
 
-from gristmill import Item, Plan, Role, cell, task
 from gristmill.domain.commit import Commit, CommitOutcome
 from gristmill.domain.errors import Unavailable
-from gristmill.domain.frame import EngineHello, Frame, FrameDone, RecordEnded, Stop
+from gristmill.domain.frame import Frame
 from gristmill.domain.ids import ItemId
 from gristmill.domain.log import Delivery
-from gristmill.engine.link import Joined, Left, LocalLink, Said
-from gristmill.engine.settings import EngineSettings
 from gristmill.plans.plan import Generator
-from gristmill.plans.resources import RunScope
-from gristmill.ports.clock import Clock
-from tests.dispatching import World, decode_text
-
-NOW = Annotated[Clock, Role("time")]
-
-
-@cell("echo")
-class Echo(msgspec.Struct, frozen=True):
-    text: str
-
-
-@cell("odd")
-class Odd(msgspec.Struct, frozen=True):
-    value: Any
-
-
-ENDS: list[tuple[str, bool]] = []
-
-
-@task
-def echo(item: Item) -> Echo:
-    return Echo(item.text)
-
-
-@task(attempts=1)
-def tell(item: Item, scope: RunScope) -> Echo:
-    async def note(is_success: bool) -> None:
-        ENDS.append((item.text, is_success))
-        if item.text == "broken end":
-            raise OSError("callback is broken")
-
-    scope.on_end(note)
-    if item.text == "bad":
-        raise ValueError("the text is bad")
-    return Echo(item.text)
-
-
-@task(attempts=1, timeout_ms=1_000_000)
-async def slow(item: Item, clock: NOW) -> Echo:
-    await clock.sleep_ms(1_000)
-    if item.text == "bad":
-        raise ValueError("slow and bad")
-    return Echo(item.text)
-
-
-@task(attempts=1)
-def odd(item: Item) -> Odd:
-    return Odd(object() if item.text == "odd" else 1)
-
-
-ECHO, TELL, SLOW = Plan("echo", tasks=[echo]), Plan("tell", tasks=[tell]), Plan("slow", tasks=[slow])
-ODD = Plan("odd", tasks=[odd])
-
-
-class Bench:
-    """An engine with the test in the dispatcher's place."""
-
-    def __init__(self, *plans: Plan, **options: Any) -> None:
-        self.generator = Generator(type="G", topic="posts", plans=tuple(plan.key for plan in plans))
-        self.world = World(plans, [self.generator], **options)
-        self.engine, self.log, self.state = self.world.engines[0], self.world.log, self.world.state
-        self.link: LocalLink = self.world.link
-        self.frame_id = 0
-
-    async def start(self) -> None:
-        await self.engine.start()
-        assert await self.link.receive() == Joined(EngineHello("engine-0", 512))
-
-    async def claim(self, topic: str = "posts") -> list[Delivery]:
-        return await self.log.claim(topic, "G", owner="engine-0", limit=100, lease_ms=10**7)
-
-    async def send(self, deliveries: Sequence[Delivery]) -> None:
-        self.frame_id += 1
-        await self.link.send("engine-0", Frame(self.frame_id, "G", tuple(deliveries)))
-
-    async def receive(self, count: int) -> list[RecordEnded]:
-        """Return the next `count` endings, in whatever parts they come."""
-        endings: list[RecordEnded] = []
-        while len(endings) < count:
-            event = await self.link.receive()
-            assert isinstance(event, Said)
-            assert isinstance(event.message, FrameDone)
-            endings += event.message.ended
-        return endings
-
-    async def run(self, *texts: str) -> list[RecordEnded]:
-        await self.world.append("posts", *texts)
-        deliveries = await self.claim()
-        await self.send(deliveries)
-        return await self.receive(len(deliveries))
+from tests.dispatching import decode_text
+from tests.serving import ECHO, ENDS, ODD, SLOW, TELL, Bench
 
 
 async def test_records_become_items_and_are_accepted_in_their_commit() -> None:
@@ -359,98 +265,3 @@ async def test_a_frame_of_an_unknown_generator_is_handed_back() -> None:
     (ended,) = await bench.receive(1)
     assert (ended.accepted, ended.fenced, ended.diagnosis) == (False, False, None)
     await bench.engine.stop()
-
-
-async def test_slow_plans_of_a_record_run_beside_each_other_and_are_committed_together() -> None:
-    bench = Bench(SLOW, ECHO, Plan("slow_too", tasks=[slow]))
-    await bench.start()
-    (ended,) = await bench.run("a")
-    assert ended.accepted
-    assert bench.world.clock.now_ms() - 1_700_000_000_000 == 1_000
-    runs = await bench.state.runs_between("G", after=0, limit=10)
-    assert {run.plan for run in runs} == {"slow", "echo", "slow_too"}
-    await bench.engine.stop()
-
-
-async def test_no_more_slow_records_are_worked_on_than_allowed() -> None:
-    bench = Bench(SLOW, engine=EngineSettings(max_concurrency=2))
-    await bench.start()
-    assert all(ended.accepted for ended in await bench.run(*"abcdef"))
-    assert bench.world.clock.now_ms() - 1_700_000_000_000 == 3_000
-    await bench.engine.stop()
-
-
-async def test_a_stop_finishes_what_is_under_way_within_its_grace() -> None:
-    bench = Bench(SLOW)
-    await bench.start()
-    await bench.world.append("posts", "a")
-    await bench.send(await bench.claim())
-    await bench.world.clock.sleep_ms(100)
-    await bench.engine.stop(grace_ms=5_000)
-    (ended,) = await bench.receive(1)
-    assert ended.accepted
-    assert await bench.link.receive() == Left("engine-0")
-
-
-async def test_a_stop_commits_nothing_that_outlasts_its_grace() -> None:
-    bench = Bench(SLOW)
-    await bench.start()
-    await bench.world.append("posts", "a")
-    await bench.send(await bench.claim())
-    await bench.world.clock.sleep_ms(100)
-    await bench.engine.stop(grace_ms=500)
-    await bench.engine.stop()
-    assert await bench.link.receive() == Left("engine-0")
-    assert (await bench.state.counts())["runs"] == 0
-    assert bench.world.sample("engine_task_cancelled_total") == 1
-
-
-async def test_the_word_that_no_more_frames_will_come_is_passed_on() -> None:
-    bench = Bench(ECHO)
-    await bench.start()
-    await bench.link.send("engine-0", Stop())
-    await bench.engine.stop_requested.wait()
-    await bench.engine.stop()
-
-
-async def test_when_the_dispatcher_goes_what_it_sent_is_given_back_uncounted() -> None:
-    bench = Bench(SLOW)
-    await bench.start()
-    await bench.world.append("posts", "a")
-    await bench.send(await bench.claim())
-    await bench.world.clock.sleep_ms(100)
-    await bench.link.close()
-    assert await bench.link.receive() == Left("engine-0")
-    assert isinstance(await bench.link.receive(), Joined)
-    await bench.world.clock.sleep_ms(100)
-    (delivery,) = await bench.claim()
-    assert delivery.attempt == 1
-    await bench.send([delivery])
-    (ended,) = await bench.receive(1)
-    assert ended.accepted
-    assert bench.engine.open_count == 0
-    await bench.engine.stop()
-
-
-async def test_join_tells_what_ended_an_engine() -> None:
-    bench = Bench(ECHO)
-    await bench.engine.join()
-
-    async def broken() -> Any:
-        raise OSError("link is broken")
-
-    bench.engine._link.receive = broken  # type: ignore[method-assign]
-    await bench.engine.start()
-    with pytest.raises(ExceptionGroup) as caught:
-        await bench.engine.join()
-    assert caught.group_contains(OSError, match="link is broken")
-    await bench.engine.stop()
-
-
-async def test_starting_and_stopping_twice_is_harmless() -> None:
-    bench = Bench(ECHO)
-    await bench.engine.stop()
-    await bench.start()
-    await bench.engine.start()
-    await asyncio.gather(bench.engine.stop(), bench.engine.stop())
-    await bench.engine.join()
