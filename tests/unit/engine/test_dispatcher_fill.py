@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gristmill.domain.errors import ConfigError
+from gristmill.domain.errors import ConfigError, Unavailable
 from gristmill.domain.frame import EngineHello, Stop
 from gristmill.domain.log import Delivery, NewRecord
 from gristmill.engine.link import Said
@@ -180,4 +180,42 @@ async def test_a_flood_of_retries_leaves_room_for_fresh_records() -> None:
     frame = await hand.receive(side)
     values = [delivery.value for delivery in frame.deliveries]
     assert (values.count(b"retry"), values.count(b"fresh")) == (5, 5)
+    await hand.dispatcher.stop()
+
+
+async def test_what_was_claimed_for_an_engine_that_left_meanwhile_is_given_back() -> None:
+    hand = Hand()
+    await hand.world.append("posts", "a")
+    claim = hand.world.store.log.claim
+
+    async def claim_while_leaving(*args: Any, **options: Any) -> list[Delivery]:
+        hand.dispatcher._filler.remove_engine("e1")
+        return await claim(*args, **options)
+
+    hand.world.store.log.claim = claim_while_leaving  # type: ignore[method-assign]
+    await hand.dispatcher.start()
+    await hand.join("e1")
+    await hand.clock.sleep_ms(100)
+    hand.world.store.log.claim = claim  # type: ignore[method-assign]
+    (delivery,) = (await hand.receive(await hand.join("e2"))).deliveries
+    assert delivery.attempt == 1
+    await hand.dispatcher.stop()
+
+
+async def test_what_cannot_be_sent_is_given_back_once_the_engine_is_known_to_be_gone() -> None:
+    hand = Hand()
+    await hand.world.append("posts", "a")
+    await hand.dispatcher.start()
+    send = hand.link.send
+
+    async def refuse(engine: str, message: Any) -> None:
+        raise Unavailable("engine is not connected", value=engine)
+
+    hand.link.send = refuse  # type: ignore[method-assign]
+    side = await hand.join("e1")
+    await hand.clock.sleep_ms(100)
+    assert hand.dispatcher.in_flight_count == 1
+    hand.link.send = send  # type: ignore[method-assign]
+    await side.close()
+    assert len((await hand.receive(await hand.join("e2"))).deliveries) == 1
     await hand.dispatcher.stop()

@@ -10,8 +10,9 @@ import msgspec
 from gristmill.domain.commit import Commit, CommitOutcome
 from gristmill.domain.errors import Unavailable
 from gristmill.domain.frame import Frame
-from gristmill.domain.ids import ItemId
-from gristmill.domain.log import Delivery
+from gristmill.domain.ids import ItemId, compute_run_id
+from gristmill.domain.log import Delivery, Diagnosis, Lease, NewRecord
+from gristmill.engine.core.recovery import Recover, RecoveryPolicy, decide_failure
 from gristmill.plans.plan import Generator
 from tests.dispatching import decode_text
 from tests.serving import ECHO, ENDS, ODD, SLOW, TELL, Bench
@@ -265,3 +266,45 @@ async def test_a_frame_of_an_unknown_generator_is_handed_back() -> None:
     (ended,) = await bench.receive(1)
     assert (ended.accepted, ended.fenced, ended.diagnosis) == (False, False, None)
     await bench.engine.stop()
+
+
+async def test_a_recovery_record_of_a_plan_that_is_gone_fails_and_says_so() -> None:
+    bench = Bench(ECHO)
+    await bench.start()
+    await bench.log.append("G.recovery", [NewRecord(b"a", headers=recovery_headers(plans="gone"))])
+    await bench.send(await bench.claim("G.recovery"))
+    (ended,) = await bench.receive(1)
+    assert ended.diagnosis is not None
+    assert (ended.diagnosis.error_class, ended.diagnosis.plans) == ("plan_unknown", ("gone",))
+    await bench.engine.stop()
+
+
+async def test_a_recovery_record_keeps_the_place_where_it_first_stood() -> None:
+    seen: list[Delivery] = []
+
+    def decode(delivery: Delivery, generator: Generator) -> Any:
+        seen.append(delivery)
+        return decode_text(delivery, generator)
+
+    bench = Bench(ECHO, TELL, decode=decode)
+    await bench.start()
+    await bench.log.append("G.recovery", [NewRecord(b"a", headers=recovery_headers(plans="tell"))])
+    await bench.send(await bench.claim("G.recovery"))
+    (ended,) = await bench.receive(1)
+    assert ended.accepted
+    (run,) = await bench.state.runs_between("G", after=0, limit=10)
+    assert (run.plan, run.position, run.attempt) == ("tell", 17, 2)
+    assert run.run_id == compute_run_id(generator="G", topic="posts", offset=17, plan="tell")
+    assert [(each.lease.topic, each.lease.offset, each.appended_at_ms) for each in seen] == [("posts", 17, 100)]
+    await bench.engine.stop()
+
+
+def recovery_headers(*, plans: str) -> dict[str, str]:
+    """Headers of a first recovery of record 17 of `posts`."""
+    delivery = Delivery(Lease("posts", "G", 17, "engine-0", 1), b"a", "", {}, 1, 100)
+    diagnosis = Diagnosis(error_class="E", error_text="x", plans=(plans,))
+    decision = decide_failure(
+        delivery, diagnosis, recovery_topic="G.recovery", policy=RecoveryPolicy(), owner="engine-0", now_ms=0
+    )
+    assert isinstance(decision, Recover)
+    return decision.record.headers
