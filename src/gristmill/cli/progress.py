@@ -7,7 +7,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
@@ -58,22 +57,22 @@ class ProgressBar:
             self._progress.update(self._task, description=f"retrying{waiting}")
 
     def _say(self, text: str) -> None:
-        self._console.print(text, style="dim", highlight=False, markup=False)
+        self._console.print(text, style="dim")
 
 
 def print_summary(console: Console, report: RunReport, *, output: Path | None, log_file: str) -> None:
     """Print what came of a run and what to do next."""
     summary = report.summary
     if summary is None:
-        console.print("interrupted; the same command goes on from here", highlight=False)
+        console.print("interrupted; the same command goes on from here")
         return
-    console.print(_table(summary, report), highlight=False)
+    console.print(_table(summary, report))
     for error, count in summary.errors.most_common(ERRORS_SHOWN_MAX):
-        console.print(f"  {count} x {error}", markup=False, highlight=False)
+        console.print(f"  {count} x {error}")
     if len(summary.errors) > ERRORS_SHOWN_MAX:
-        console.print(f"  and {len(summary.errors) - ERRORS_SHOWN_MAX} other reasons", highlight=False)
+        console.print(f"  and {len(summary.errors) - ERRORS_SHOWN_MAX} other reasons")
     if output is not None and output != STDOUT:
-        console.print(f"output: {output}", markup=False, highlight=False)
+        console.print(f"output: {output}")
     if not summary.is_clean:
         console.print(
             f"log: {log_file}; `gristmill explain ID` tells more about one record", markup=False, highlight=False
@@ -91,7 +90,7 @@ def _table(summary: Summary, report: RunReport) -> Table:
     if summary.labels:
         table.add_row("labels", "")
     for label, count in summary.labels.most_common():
-        table.add_row(f"  {escape(label)}", f"{count:,}")
+        table.add_row(f"  {label}", f"{count:,}")
     table.add_row("seconds", f"{report.seconds:.1f}")
     if report.worked:
         table.add_row("records a second", f"{report.worked / max(report.seconds, 1e-9):,.0f}")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
+from gristmill.cli.consoles import plain_console
 from gristmill.cli.progress import ProgressBar
 from gristmill.intake.fields import FieldMap
 from gristmill.runtime.folder import GroupLock, StateFolder
@@ -55,7 +54,7 @@ def run_locked(
             output=output,
             is_fresh=is_fresh,
         )
-        with ProgressBar(Console(stderr=True)) as bar:
+        with ProgressBar(plain_console(is_stderr=True)) as bar:
             return run_in_group(request, settings, on_begin=bar.on_begin, on_progress=bar.on_progress)
     finally:
         lock.close()

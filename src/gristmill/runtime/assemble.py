@@ -39,7 +39,7 @@ def assemble_dispatcher(spec: GroupSpec, store: Store, *, owner: str, link: Disp
         metrics=DispatcherMetrics(),
         read_marks=lambda engine: read_marks(folder.owners_dir, engine),
     )
-    return DispatcherMember(dispatcher, store, timed)
+    return DispatcherMember(dispatcher, store, timed, owner=owner)
 
 
 def assemble_engine(spec: GroupSpec, store: Store, *, owner: str, link: EngineLink) -> EngineMember:

@@ -55,12 +55,15 @@ class Member(Protocol):
 class DispatcherMember:
     """The dispatcher with the store that it claims from."""
 
-    def __init__(self, dispatcher: Dispatcher, store: Store, link: TimedLink) -> None:
+    def __init__(self, dispatcher: Dispatcher, store: Store, link: TimedLink, *, owner: str) -> None:
         self._dispatcher = dispatcher
         self._store = store
         self._link = link
+        self._owner = owner
 
     async def start(self) -> None:
+        # What a group that was killed had leased is free at once, not at the first look of the monitor.
+        await self._store.log.reclaim(me=self._owner)
         await self._dispatcher.start()
 
     async def join(self) -> None:

@@ -23,8 +23,15 @@ ENV_FILE_SUFFIX = "_FILE"
 PATH_KEYS = ("main.state_dir", "main.log_file", "flows.paths", "screen.rules", "screen.head")
 """Relative paths in a file are meant from the folder of that file."""
 
-RUN_DEFAULTS: dict[str, Any] = {"dispatcher.max_in_flight": 512, "dispatcher.recovery_delay_s": 1}
-"""Defaults of `gristmill run`: a file is worked off at full speed, and a person waits for the last retry."""
+RUN_DEFAULTS: dict[str, Any] = {
+    "dispatcher.max_in_flight": 512,
+    "dispatcher.recovery_delay_s": 1,
+    "dispatcher.grace_s": 5,
+    "engine.grace_s": 5,
+    "main.shutdown_drain_timeout_s": 5,
+}
+"""Defaults of `gristmill run`: a file is worked off at full speed, and a person waits: for the last retry, and for the
+end after Ctrl-C, when what is cut short is only done again later."""
 
 
 class Explained(msgspec.Struct, frozen=True):

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import msgspec
 from cyclopts import App, Parameter
-from rich.console import Console
 from rich.table import Table
 
 from gristmill.cli.app import EXIT_OK
+from gristmill.cli.consoles import plain_console
 from gristmill.cli.drawing import draw_graph
 from gristmill.cli.options import ConfigFile, FlowFiles, as_texts, load
 from gristmill.domain.errors import UsageError
@@ -32,7 +32,7 @@ def list_plans(*, flow: FlowFiles = (), config: ConfigFile = None) -> int:
     for key, plan in _registry(flow, config).plans.items():
         needs = ", ".join(f"{need.port.__name__} {need.role}" for need in plan.graph.needs)
         table.add_row(key, str(plan.graph.version), plan.flow, str(len(plan.graph.nodes)), needs)
-    Console(highlight=False).print(table)
+    plain_console().print(table)
     return EXIT_OK
 
 
@@ -64,7 +64,7 @@ def list_flows(
     for each in registry.flows:
         plans = ", ".join(plan.key for plan in each.plans)
         table.add_row(each.name, each.writes, plans, ", ".join(generator.type for generator in each.generators))
-    Console(highlight=False).print(table)
+    plain_console().print(table)
     return EXIT_OK
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import App, Parameter
-from rich.console import Console
 from rich.table import Table
 
 from gristmill.cli.app import EXIT_OK
+from gristmill.cli.consoles import plain_console
 from gristmill.cli.options import ConfigFile, StateDir, load
 from gristmill.domain.errors import UsageError
 from gristmill.domain.log import DeadLetter
@@ -37,7 +37,7 @@ def list_letters(*, topic: str = "", limit: Limit = 100, state: StateDir = None,
         failed_at = _moment(letter.failed_at_ms)
         row = (str(letter.dead_letter_id), letter.topic, str(letter.offset), str(letter.attempt), failed_at, error)
         table.add_row(*row)
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console = plain_console()
     console.print(table if letters else "no dead letters")
     return EXIT_OK
 

@@ -10,6 +10,7 @@ import msgspec
 from rich.console import Console
 
 from gristmill.cli.app import EXIT_INTERRUPTED, EXIT_OK
+from gristmill.cli.consoles import plain_console
 from gristmill.cli.options import ConfigFile, StateDir, load
 from gristmill.cli.progress import print_summary
 from gristmill.cli.running import run_locked
@@ -35,7 +36,7 @@ def demo(*, state: StateDir = None, config: ConfigFile = None) -> int:
     folder = Path(loaded.settings.main.state_dir)
     folder.mkdir(parents=True, exist_ok=True)
     output = folder / "demo.jsonl"
-    console = Console(highlight=False, soft_wrap=True)
+    console = plain_console()
     with resources.as_file(resources.files("gristmill.cli").joinpath("data/demo_posts.jsonl")) as posts:
         report = run_locked(loaded, input=posts, output=output, plans=("screen",))
         texts = {post.id: post.text for post in _read(posts, _Post)}

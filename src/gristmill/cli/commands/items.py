@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gristmill.cli.app import EXIT_OK
+from gristmill.cli.consoles import plain_console
 from gristmill.cli.options import ConfigFile, StateDir, load
 from gristmill.domain.commit import StoredRun
 from gristmill.domain.errors import UsageError
@@ -41,7 +42,7 @@ def explain(item: ItemName, /, *, state: StateDir = None, config: ConfigFile = N
 
 def _with_dossier(text: str, state: Path | None, config: Path | None, show: Callable[[Console, Dossier], None]) -> int:
     settings = load(state=state, config=config).settings
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console = plain_console()
     run_async(_look_up(text, settings, lambda dossier: show(console, dossier), console))
     return EXIT_OK
 

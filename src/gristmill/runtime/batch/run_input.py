@@ -16,7 +16,7 @@ from gristmill.plans.plan import Generator
 from gristmill.plans.registry import Registry
 from gristmill.ports.clock import Clock
 from gristmill.runtime.batch.choose_plans import choose_plans, describe_work, refuse_unmapped
-from gristmill.runtime.batch.feed import feed_input, measure_progress
+from gristmill.runtime.batch.feed import Progress, feed_input, measure_progress
 from gristmill.runtime.batch.manifest import InputManifest, write_manifest
 from gristmill.runtime.batch.naming import choose_topic, compute_digest
 from gristmill.runtime.batch.outcomes import read_outcomes
@@ -101,7 +101,7 @@ async def run_input(
         used = used_part(registry, spec.generators)
         refuse_missing(used, find_providers())
         before, is_finished = await _look(store, generator, input_file, blobs=spec.folder.blobs_dir)
-        on_begin(Begun(topic, plans, before, is_finished))
+        on_begin(Begun(topic, plans, before.appended, is_finished))
         _note_input(spec, request, generator, clock)
         if not is_finished:
             work = work_off(
@@ -121,7 +121,7 @@ async def run_input(
         mapper = RecordDecoder(spec.field_maps).mapper(generator)
         outcomes = read_outcomes(store.log, store.state, generator=generator, mapper=mapper)
         summary = await write_outcomes(outcomes, request.output)
-        return RunReport(summary, _seconds_since(began_us, clock), 0 if is_finished else summary.item_count)
+        return RunReport(summary, _seconds_since(began_us, clock), summary.item_count - before.ended)
     finally:
         await store.close()
 
@@ -135,14 +135,13 @@ async def _find_topic(
     return choose_topic(await store.log.topics(), stem=stem, digest=digest, is_fresh=request.is_fresh)
 
 
-async def _look(store: Store, generator: Generator, input_file: InputFile, *, blobs: Path) -> tuple[int, bool]:
-    """Return how many records an earlier run has put in, and whether nothing is left to do."""
-    before = await store.log.end(generator.topic)
-    if not before:
-        return 0, False
+async def _look(store: Store, generator: Generator, input_file: InputFile, *, blobs: Path) -> tuple[Progress, bool]:
+    """Return how far earlier runs came, and whether nothing is left to do."""
+    before = await measure_progress(store.log, generator)
+    if not before.appended:
+        return before, False
     total = await feed_input(store.log, generator.topic, input_file, blobs=blobs)
-    progress = await measure_progress(store.log, generator)
-    return before, progress.is_idle and progress.appended == total
+    return before, before.is_idle and before.appended == total
 
 
 def _note_input(spec: GroupSpec, request: RunRequest, generator: Generator, clock: Clock) -> None:
