@@ -38,7 +38,7 @@ class Slab:
 
 
 def to_json(rows: Iterable[Any]) -> str:
-    """Return rows for `json_each`."""
+    """Return rows for `jsonb_each`, or plain values for `json_each`."""
     return _encoder.encode(rows if isinstance(rows, list) else list(rows)).decode()
 
 

@@ -14,13 +14,13 @@ SLAB_BYTES_MAX = 32 * 1024 * 1024
 
 INSERT_PLAIN = """
 INSERT INTO log(position, topic_id, due_at_ms, appended_at_ms, key, headers, value)
-SELECT ?1 + key, ?2, 0, ?3, '', NULL, substr(?5, value ->> 0, value ->> 1) FROM json_each(?4)
+SELECT ?1 + key, ?2, 0, ?3, '', NULL, substr(?5, value ->> 0, value ->> 1) FROM jsonb_each(?4)
 """
 INSERT_FULL = """
 INSERT INTO log(position, topic_id, due_at_ms, appended_at_ms, key, headers, value)
 SELECT ?1 + key, ?2, iif(value ->> 2 > ?3, value ->> 2, 0), ?3, value ->> 3, value ->> 4,
     substr(?5, value ->> 0, value ->> 1)
-FROM json_each(?4)
+FROM jsonb_each(?4)
 """
 
 

@@ -13,7 +13,7 @@ from gristmill.domain.log import Lease, NewRecord
 __all__ = ["accept", "are_all_owned", "drop_leases", "free_owner", "owned_indexes", "release", "renew", "settle_with"]
 
 OWNED = """
-SELECT json_group_array(j.key) FROM json_each(?1) j CROSS JOIN lease l
+SELECT json_group_array(j.key) FROM jsonb_each(?1) j CROSS JOIN lease l
 WHERE l.grp_id = j.value ->> 0 AND l.position = j.value ->> 1
     AND l.owner_id = j.value ->> 2 AND l.epoch = j.value ->> 3
 """

@@ -20,25 +20,25 @@ INSERT_RUNS = """
 INSERT INTO run(run_id, item_id, generator_id, position, status, is_open, body)
 SELECT substr(?2, value ->> 0, 16), value ->> 2, ?3, value ->> 3, value ->> 4, ?4,
     substr(?2, (value ->> 0) + 16, (value ->> 1) - 16)
-FROM json_each(?1) WHERE true ON CONFLICT DO NOTHING
+FROM jsonb_each(?1) WHERE true ON CONFLICT DO NOTHING
 """
 INSERT_ITEMS = """
 INSERT OR IGNORE INTO item(item_id, revision, body)
-SELECT value ->> 0, value ->> 1, substr(?2, value ->> 2, value ->> 3) FROM json_each(?1)
+SELECT value ->> 0, value ->> 1, substr(?2, value ->> 2, value ->> 3) FROM jsonb_each(?1)
 """
 RAISE_ITEMS = """
 INSERT INTO item(item_id, revision, body)
-SELECT value ->> 0, value ->> 1, substr(?2, value ->> 2, value ->> 3) FROM json_each(?1) WHERE true
+SELECT value ->> 0, value ->> 1, substr(?2, value ->> 2, value ->> 3) FROM jsonb_each(?1) WHERE true
 ON CONFLICT DO UPDATE SET revision = excluded.revision, body = excluded.body WHERE excluded.revision > item.revision
 """
-INSERT_IDS = "INSERT OR IGNORE INTO id_map SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?1)"
+INSERT_IDS = "INSERT OR IGNORE INTO id_map SELECT value ->> 0, value ->> 1, value ->> 2 FROM jsonb_each(?1)"
 INSERT_EVENTS = """
-INSERT INTO event(item_id, body) SELECT value ->> 0, substr(?2, value ->> 1, value ->> 2) FROM json_each(?1)
+INSERT INTO event(item_id, body) SELECT value ->> 0, substr(?2, value ->> 1, value ->> 2) FROM jsonb_each(?1)
 """
 INSERT_EFFECTS = """
 INSERT OR IGNORE INTO effect(run_id, task, sink, mode, body)
 SELECT substr(?2, value ->> 0, 16), value ->> 1, value ->> 2, value ->> 3, substr(?2, value ->> 4, value ->> 5)
-FROM json_each(?1)
+FROM jsonb_each(?1)
 """
 INSERT_QUARANTINE = """
 INSERT INTO quarantine(generator, position, source, reason, at_ms, violations, raw) VALUES(?, ?, ?, ?, ?, ?, ?)

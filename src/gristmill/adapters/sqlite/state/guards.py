@@ -14,7 +14,7 @@ from gristmill.domain.ids import ItemId
 __all__ = ["COMMITTED", "decide_outcomes"]
 
 KNOWN_IDS = """
-SELECT json_group_array(json_array(m.source, m.input_id, m.item_id)) FROM json_each(?1) j
+SELECT json_group_array(json_array(m.source, m.input_id, m.item_id)) FROM jsonb_each(?1) j
 CROSS JOIN id_map m WHERE m.source = j.value ->> 0 AND m.input_id = j.value ->> 1
 """
 

@@ -15,7 +15,7 @@ from gristmill.domain.run import Event
 __all__ = ["find_known_runs", "replace_run"]
 
 KNOWN = """
-SELECT json_group_array(j.key) FROM json_each(?1) j CROSS JOIN run INDEXED BY run_by_position
+SELECT json_group_array(j.key) FROM jsonb_each(?1) j CROSS JOIN run INDEXED BY run_by_position
 WHERE generator_id = j.value ->> 0 AND position = j.value ->> 1 AND run_id = unhex(j.value ->> 2)
     AND run_row <= (SELECT max(run_row) FROM run) - ?2
 """

@@ -27,11 +27,11 @@ READ_GIVEN = "SELECT item_id, body FROM contribution WHERE item_id IN (SELECT va
 COUNT_GIVEN = "SELECT count(*) FROM contribution WHERE item_id IN (SELECT value FROM json_each(?))"
 WRITE_GIVEN = """
 INSERT OR REPLACE INTO contribution(item_id, body)
-SELECT value ->> 0, substr(?2, value ->> 1, value ->> 2) FROM json_each(?1)
+SELECT value ->> 0, substr(?2, value ->> 1, value ->> 2) FROM jsonb_each(?1)
 """
 INSERT_SIGHTINGS = """
 INSERT OR IGNORE INTO sighting(space_id, key, at_ms, position, item_id)
-SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(?)
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM jsonb_each(?)
 """
 DELETE_SIGHTING = """
 DELETE FROM sighting WHERE space_id = ? AND key = ? AND at_ms = ? AND position = ? AND item_id = ?
@@ -40,7 +40,7 @@ HOLDERS = """
 SELECT json_group_array(json_array(key, item_id)) FROM join_key
 WHERE space_id = ?1 AND key IN (SELECT value FROM json_each(?2))
 """
-INSERT_KEYS = "INSERT INTO join_key(space_id, key, item_id) SELECT ?1, value ->> 0, value ->> 1 FROM json_each(?2)"
+INSERT_KEYS = "INSERT INTO join_key(space_id, key, item_id) SELECT ?1, value ->> 0, value ->> 1 FROM jsonb_each(?2)"
 CHAINS = """
 WITH RECURSIVE up(item_id) AS (
     SELECT value FROM json_each(?2)
@@ -51,7 +51,7 @@ FROM up CROSS JOIN join_member m ON m.space_id = ?1 AND m.item_id = up.item_id
 """
 WRITE_MEMBERS = """
 INSERT OR REPLACE INTO join_member(space_id, item_id, parent, size, leader_position, leader)
-SELECT ?1, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(?2)
+SELECT ?1, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM jsonb_each(?2)
 """
 
 
