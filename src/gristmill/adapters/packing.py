@@ -1,4 +1,4 @@
-"""How runs, items and contributions are packed into one blob each; shared by the embedded backends.
+"""How runs and items are packed into one blob each; shared by the embedded backends.
 
 Everything goes through the codec, in memory too, so that what is read back is plain decoded data on every backend
 and a value that cannot be encoded is refused by every backend.
@@ -11,22 +11,18 @@ from typing import Any
 
 import msgspec
 
-from gristmill.domain.commit import Contributed, RunCommit, StoredRun
-from gristmill.domain.contribution import Join
+from gristmill.domain.commit import RunCommit, StoredRun
 from gristmill.domain.errors import UsageError
 from gristmill.domain.ids import ItemId, RunId
 from gristmill.domain.item import AppliedLabel, Cell, Item, freeze
 from gristmill.domain.run import Effect, Event, RunStatus, TaskReport
 
 __all__ = [
-    "PlacedContribution",
     "merge_effects",
     "pack",
     "pack_into",
     "pack_item",
     "pack_run",
-    "slot_of",
-    "unpack_contributed",
     "unpack_effects",
     "unpack_events",
     "unpack_item",
@@ -62,21 +58,6 @@ class _ItemBody(msgspec.Struct, frozen=True, array_like=True):
     ext: dict[str, Any]
 
 
-class PlacedContribution(msgspec.Struct, frozen=True, array_like=True):
-    """A contribution with the log position of the item's revision that made it."""
-
-    position: int
-    contributed: Contributed
-
-
-def slot_of(contributed: Contributed) -> tuple[str, ...]:
-    """Return what makes two contributions of one item the same one, whatever revision of the item made them."""
-    contribution = contributed.contribution
-    if isinstance(contribution, Join):
-        return ("join", contribution.space, contributed.task)
-    return ("count", contribution.space, contributed.task, contribution.key)
-
-
 def merge_effects(stored: Sequence[Effect], new: Sequence[Effect]) -> tuple[Effect, ...]:
     """Return the effects of a run, each (task, sink) once: what is stored stays, the first of a key wins."""
     kept = {(effect.task, effect.sink): effect for effect in reversed([*stored, *new])}
@@ -95,7 +76,6 @@ _encoder = msgspec.msgpack.Encoder(enc_hook=_encode_other)
 _body_decoder = msgspec.msgpack.Decoder(_RunBody)
 _item_decoder = msgspec.msgpack.Decoder(_ItemBody)
 _events_decoder = msgspec.msgpack.Decoder(list[Event])
-_contributed_decoder = msgspec.msgpack.Decoder(list[PlacedContribution])
 
 
 def pack(value: Any) -> bytes:
@@ -208,8 +188,3 @@ def unpack_item(blob: bytes) -> Item:
 def unpack_events(blob: bytes) -> list[Event]:
     """Decode the events that one commit added to an item."""
     return _events_decoder.decode(blob)
-
-
-def unpack_contributed(blob: bytes) -> list[PlacedContribution]:
-    """Decode the contributions of an item."""
-    return _contributed_decoder.decode(blob)

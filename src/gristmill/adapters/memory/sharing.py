@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 
-from gristmill.adapters.packing import PlacedContribution, slot_of
+from gristmill.adapters.placed import PlacedContribution, slot_of
 from gristmill.domain.contribution import Count, Join, Resolved
 from gristmill.domain.ids import ItemId
 

@@ -11,7 +11,8 @@ from gristmill.adapters.checks import check_commits, check_limit
 from gristmill.adapters.grouping import indexes_by_lease
 from gristmill.adapters.memory.ledger import Ledger
 from gristmill.adapters.memory.sharing import Sharing
-from gristmill.adapters.packing import PlacedContribution, merge_effects, pack, pack_run, unpack_run
+from gristmill.adapters.packing import merge_effects, pack, pack_run, unpack_run
+from gristmill.adapters.placed import PlacedContribution
 from gristmill.domain.commit import (
     Commit,
     CommitOutcome,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from gristmill.adapters.packing import pack
 from gristmill.adapters.sqlite.file.writer import Turn
 from gristmill.adapters.sqlite.log.settling import drop_leases
-from gristmill.adapters.sqlite.state.guards import COMMITTED, decide_outcomes
+from gristmill.adapters.sqlite.state.guards import decide_outcomes
 from gristmill.adapters.sqlite.state.packed import Layout, PackedCommits, PackedRun, lay_out
 from gristmill.adapters.sqlite.state.repeating import find_known_runs, replace_run
 from gristmill.adapters.sqlite.state.sharing import contribute
@@ -49,9 +49,8 @@ COUNT = "INSERT INTO tally VALUES(?1, ?2) ON CONFLICT DO UPDATE SET value = valu
 def write_commits(turn: Turn, packed: PackedCommits) -> list[CommitOutcome]:
     """Check the guards, then write everything that passed them."""
     outcomes = decide_outcomes(turn, packed)
-    written = [index for index, outcome in enumerate(outcomes) if outcome is COMMITTED]
-    runs = [packed.runs[index] for index in written if index in packed.runs]
-    quarantines = packed.quarantines(written)
+    runs = packed.written_runs(outcomes)
+    quarantines = packed.quarantines(outcomes)
     counted: Counter[str] = Counter()
     if runs:
         layout = packed.layout if packed.layout and len(runs) == len(packed.runs) else lay_out(runs)

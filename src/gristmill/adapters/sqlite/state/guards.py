@@ -7,18 +7,17 @@ from collections.abc import Sequence
 from gristmill.adapters.sqlite.file.rows import from_json
 from gristmill.adapters.sqlite.file.writer import Turn
 from gristmill.adapters.sqlite.log.settling import are_all_owned, owned_indexes
-from gristmill.adapters.sqlite.state.packed import PackedCommits
-from gristmill.domain.commit import CommitOutcome, Committed, Conflict, Fenced, RunCommit
+from gristmill.adapters.sqlite.state.packed import COMMITTED, PackedCommits
+from gristmill.domain.commit import CommitOutcome, Conflict, Fenced, RunCommit
 from gristmill.domain.ids import ItemId
 
-__all__ = ["COMMITTED", "decide_outcomes"]
+__all__ = ["decide_outcomes"]
 
 KNOWN_IDS = """
 SELECT json_group_array(json_array(m.source, m.input_id, m.item_id)) FROM jsonb_each(?1) j
 CROSS JOIN id_map m WHERE m.source = j.value ->> 0 AND m.input_id = j.value ->> 1
 """
 
-COMMITTED = Committed()
 FENCED = Fenced()
 
 KnownIds = dict[tuple[str, str], ItemId]
@@ -29,6 +28,8 @@ def decide_outcomes(turn: Turn, packed: PackedCommits) -> list[CommitOutcome]:
     outcomes: list[CommitOutcome] = [COMMITTED] * len(packed.commits)
     fenced = _fenced_groups(turn, packed)
     known = _known_ids(turn, packed)
+    if not (fenced or known or packed.has_twins):
+        return outcomes
     for number, indexes in enumerate(packed.groups):
         refusal = FENCED if number in fenced else _find_conflict(packed, indexes, known)
         if refusal is not None:

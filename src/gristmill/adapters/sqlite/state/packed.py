@@ -8,19 +8,33 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gristmill.adapters.grouping import indexes_by_lease
-from gristmill.adapters.packing import PlacedContribution, pack, pack_into, pack_item, pack_run
+from gristmill.adapters.packing import pack, pack_into, pack_item, pack_run
+from gristmill.adapters.placed import PlacedContribution
 from gristmill.adapters.sqlite.file.rows import to_json
-from gristmill.domain.commit import Commit, Quarantine, RunCommit
+from gristmill.domain.commit import Commit, CommitOutcome, Committed, Quarantine, RunCommit
 from gristmill.domain.ids import ItemId
 from gristmill.domain.log import Lease
 from gristmill.domain.run import Event, RunStatus
 
-__all__ = ["STATUSES", "STATUS_CODES", "Layout", "PackedCommits", "PackedRun", "lay_out", "pack_commits", "pack_events"]
+__all__ = [
+    "COMMITTED",
+    "STATUSES",
+    "STATUS_CODES",
+    "Layout",
+    "PackedCommits",
+    "PackedRun",
+    "lay_out",
+    "pack_commits",
+    "pack_events",
+]
 
 STATUSES: tuple[RunStatus, ...] = ("done", "skipped", "rejected", "failed")
 """A status is stored as its index here; new ones are added at the end."""
 
 STATUS_CODES = {status: code for code, status in enumerate(STATUSES)}
+
+COMMITTED = Committed()
+"""The one instance that guards hand out."""
 
 Row = tuple[int, ...]
 
@@ -62,6 +76,7 @@ class PackedCommits:
         groups: indexes of entries that stand or fall together.
         leases: the lease of each group that has one, by the group's number.
         layout: for all runs; made again where some of them drop out.
+        has_twins: two entries bring a new id for the same input id; usually two plans of one record.
     """
 
     commits: Sequence[Commit]
@@ -69,10 +84,18 @@ class PackedCommits:
     leases: dict[int, Lease]
     runs: dict[int, PackedRun]
     layout: Layout | None
+    has_twins: bool
 
-    def quarantines(self, indexes: Iterable[int]) -> list[Quarantine]:
-        """Return those of some entries that are quarantines."""
-        return [commit for index in indexes if isinstance(commit := self.commits[index], Quarantine)]
+    def quarantines(self, outcomes: Sequence[CommitOutcome]) -> list[Quarantine]:
+        """Return the quarantines that may be written."""
+        if len(self.runs) == len(self.commits):
+            return []
+        pairs = zip(self.commits, outcomes, strict=True)
+        return [one for one, outcome in pairs if isinstance(one, Quarantine) and outcome is COMMITTED]
+
+    def written_runs(self, outcomes: Sequence[CommitOutcome]) -> list[PackedRun]:
+        """Return the runs that may be written."""
+        return [run for index, run in self.runs.items() if outcomes[index] is COMMITTED]
 
 
 def pack_commits(commits: Sequence[Commit]) -> PackedCommits:
@@ -93,7 +116,15 @@ def pack_commits(commits: Sequence[Commit]) -> PackedCommits:
         for index, commit in zip(indexes, members, strict=True):
             if isinstance(commit, RunCommit):
                 runs[index] = PackedRun(commit, is_open)
-    return PackedCommits(commits, groups, leases, runs, lay_out(runs.values()) if runs else None)
+    new_names = [(one.item.source, one.item.input_id) for one, _ in runs.values() if one.is_new_item]
+    return PackedCommits(
+        commits=commits,
+        groups=groups,
+        leases=leases,
+        runs=runs,
+        layout=lay_out(runs.values()) if runs else None,
+        has_twins=len(set(new_names)) < len(new_names),
+    )
 
 
 def pack_events(events: Sequence[Event]) -> list[tuple[ItemId, bytes]]:

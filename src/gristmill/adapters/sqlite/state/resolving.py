@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import apsw
 
-from gristmill.adapters.packing import PlacedContribution, slot_of, unpack_contributed, unpack_item
+from gristmill.adapters.packing import unpack_item
+from gristmill.adapters.placed import PlacedContribution, slot_of, unpack_contributed
 from gristmill.adapters.sqlite.file.rows import from_json, to_json
 from gristmill.adapters.sqlite.state.forest import Node, find_root
 from gristmill.adapters.sqlite.state.sharing import CHAINS, find_sightings

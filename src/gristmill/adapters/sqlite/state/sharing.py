@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from gristmill.adapters.packing import PlacedContribution, pack, slot_of, unpack_contributed
+from gristmill.adapters.packing import pack
+from gristmill.adapters.placed import PlacedContribution, slot_of, unpack_contributed
 from gristmill.adapters.sqlite.file.rows import Slab, from_json, to_json
 from gristmill.adapters.sqlite.file.writer import Turn
 from gristmill.adapters.sqlite.state.forest import Node, unite_groups
