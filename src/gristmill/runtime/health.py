@@ -17,7 +17,6 @@ CONTROL_SOCKET = "control"
 """Name of the socket in the state folder; see `StateFolder.socket`."""
 
 ANSWER_TIMEOUT_S = 5.0
-ANSWER_BYTES_MAX = 1024 * 1024
 
 
 class HealthServer:
@@ -45,10 +44,12 @@ class HealthServer:
             self._path.unlink(missing_ok=True)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(ConnectionError):
-            writer.write(msgspec.json.encode(await self._health()))
-            await writer.drain()
-        writer.close()
+        try:
+            with suppress(ConnectionError):
+                writer.write(msgspec.json.encode(await self._health()))
+                await writer.drain()
+        finally:
+            writer.close()
 
 
 async def ask_health(path: Path) -> list[ServiceHealth]:
@@ -56,8 +57,10 @@ async def ask_health(path: Path) -> list[ServiceHealth]:
     try:
         async with asyncio.timeout(ANSWER_TIMEOUT_S):
             reader, writer = await asyncio.open_unix_connection(path)
-            answer = await reader.read(ANSWER_BYTES_MAX)
-            writer.close()
+            try:
+                answer = await reader.read()
+            finally:
+                writer.close()
         return msgspec.json.decode(answer, type=list[ServiceHealth])
     except (FileNotFoundError, ConnectionError):
         return [ServiceHealth("", ("no group runs on this state folder",))]

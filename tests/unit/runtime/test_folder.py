@@ -1,0 +1,51 @@
+"""A state folder and its lock."""
+
+from pathlib import Path
+
+import pytest
+
+from gristmill.domain.errors import ConfigError, UsageError
+from gristmill.runtime.folder import GroupLock, StateFolder
+from gristmill.runtime.heads import HeadShelf
+
+
+def test_a_folder_is_prepared_once_or_refused(tmp_path: Path) -> None:
+    folder = StateFolder(tmp_path / "a" / "state")
+    folder.prepare()
+    folder.prepare()
+    assert folder.run_dir.is_dir()
+    assert not folder.exists
+    with pytest.raises(UsageError, match="holds nothing"):
+        folder.require()
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match="cannot be written"):
+        StateFolder(tmp_path / "file").prepare()
+
+
+def test_sockets_of_a_deep_folder_move_to_a_short_one(tmp_path: Path) -> None:
+    assert StateFolder(Path("/s")).socket("link") == Path("/s/run/link.sock")
+    deep = StateFolder(tmp_path / ("d" * 120))
+    short = deep.socket("link")
+    assert len(str(short)) <= 100
+    assert short == deep.socket("link") != deep.socket("control")
+    assert short != StateFolder(tmp_path / ("e" * 120)).socket("link")
+
+
+def test_a_folder_is_locked_by_one_group_at_a_time(tmp_path: Path) -> None:
+    folder = StateFolder(tmp_path)
+    lock = GroupLock(folder, purpose="this test")
+    with pytest.raises(UsageError, match=r"in use by process \d+ \(this test\)"):
+        GroupLock(folder, purpose="another")
+    lock.close()
+    lock.close()
+    GroupLock(folder, purpose="another").close()
+
+
+def test_a_head_is_used_once_it_is_active(tmp_path: Path) -> None:
+    shelf = HeadShelf(StateFolder(tmp_path))
+    assert shelf.active_path() == ""
+    path = shelf.add("head-1", b"bytes")
+    assert shelf.active_path() == ""
+    shelf.activate("head-1")
+    assert shelf.active_path() == str(path)
+    assert path.read_bytes() == b"bytes"
