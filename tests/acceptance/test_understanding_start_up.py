@@ -11,7 +11,7 @@ from msgspec import Struct
 from gristmill import Embedder, Flow, Generator, Item, Plan, Role, kept, task
 from gristmill.domain.errors import ConfigError
 from gristmill.plans.registry import Registry, build_registry
-from gristmill.runtime.resources import Provider, refuse_missing
+from gristmill.runtime.composition.resources import Provider, refuse_missing
 
 
 @kept

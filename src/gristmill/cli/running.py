@@ -43,7 +43,7 @@ def run_locked(
         clear_metrics(folder.metrics_dir)
         # What is imported from here on counts into that folder.
         from gristmill.runtime.batch.run_input import RunRequest
-        from gristmill.runtime.launching import run_in_group
+        from gristmill.runtime.group.launching import run_in_group
 
         configure_logging("main", level=settings.main.log_level, file=Path(settings.main.log_file))
         request = RunRequest(

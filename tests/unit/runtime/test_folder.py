@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from gristmill.domain.errors import ConfigError, UsageError
+from gristmill.runtime.composition.heads import HeadShelf
 from gristmill.runtime.folder import GroupLock, StateFolder
-from gristmill.runtime.heads import HeadShelf
 
 
 def test_a_folder_is_prepared_once_or_refused(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from gristmill.cli.options import ConfigFile, FlowFiles, as_texts, load
 from gristmill.domain.errors import UsageError
 from gristmill.plans.names import advise_known
 from gristmill.plans.registry import Registry
-from gristmill.runtime.compose import load_flows
+from gristmill.runtime.composition.flows import load_flows
 
 __all__ = ["flows_app", "plans_app"]
 
@@ -26,7 +26,7 @@ PlanKey = Annotated[str, Parameter(help="Plan key.")]
 
 
 @plans_app.command(name="list")
-def list_plans(*, flow: FlowFiles = (), config: ConfigFile = None) -> int:
+def _list_plans(*, flow: FlowFiles = (), config: ConfigFile = None) -> int:
     """List the plans of all enabled flows."""
     table = Table("plan", "version", "flow", "tasks", "needs", box=None, padding=(0, 2))
     for key, plan in _registry(flow, config).plans.items():
@@ -37,7 +37,7 @@ def list_plans(*, flow: FlowFiles = (), config: ConfigFile = None) -> int:
 
 
 @plans_app.command(name="show")
-def show_plan(
+def _show_plan(
     key: Annotated[str, Parameter(help="Plan key.")], /, *, flow: FlowFiles = (), config: ConfigFile = None
 ) -> int:
     """Draw the graph of a plan."""
@@ -49,7 +49,7 @@ def show_plan(
 
 
 @flows_app.command(name="list")
-def list_flows(
+def _list_flows(
     *,
     json: Annotated[bool, Parameter(negative="", help="Print one JSON object.")] = False,
     flow: FlowFiles = (),

@@ -9,8 +9,8 @@ from cyclopts import App, Parameter
 
 from gristmill.cli.app import EXIT_OK
 from gristmill.cli.options import ConfigFile, FlowFiles, StateDir, as_texts, load
-from gristmill.runtime.compose import load_flows
-from gristmill.runtime.resources import find_providers, refuse_missing
+from gristmill.runtime.composition.flows import load_flows
+from gristmill.runtime.composition.resources import find_providers, refuse_missing
 from gristmill.runtime.settings_sources import Explained
 
 __all__ = ["app", "check"]
@@ -49,7 +49,7 @@ def check(
 
 
 @app.command(name="explain")
-def explain_settings(*, state: StateDir = None, config: ConfigFile = None) -> int:
+def _explain_settings(*, state: StateDir = None, config: ConfigFile = None) -> int:
     """Show every setting with its value, where that came from, and what it is for."""
     entries = load(state=state, config=config).explain()
     width = max(len(entry.key) for entry in entries)
@@ -59,7 +59,7 @@ def explain_settings(*, state: StateDir = None, config: ConfigFile = None) -> in
 
 
 @app.command(name="show")
-def show_settings(*, state: StateDir = None, config: ConfigFile = None) -> int:
+def _show_settings(*, state: StateDir = None, config: ConfigFile = None) -> int:
     """Show the settings that hold, in the form of a settings file."""
     section = ""
     for entry in load(state=state, config=config).explain():

@@ -28,7 +28,7 @@ Limit = Annotated[int, Parameter(help="Most entries to list.")]
 
 
 @app.command(name="ls")
-def list_letters(*, topic: str = "", limit: Limit = 100, state: StateDir = None, config: ConfigFile = None) -> int:
+def _list_letters(*, topic: str = "", limit: Limit = 100, state: StateDir = None, config: ConfigFile = None) -> int:
     """List records that were given up, oldest first."""
     letters = _read_letters(state, config, topic=topic, limit=limit)
     table = Table("number", "topic", "record", "attempts", "failed", "error", box=None, padding=(0, 2))
@@ -43,7 +43,7 @@ def list_letters(*, topic: str = "", limit: Limit = 100, state: StateDir = None,
 
 
 @app.command(name="show")
-def show_letter(
+def _show_letter(
     number: Annotated[int, Parameter(help="As `dlq ls` lists it.")],
     /,
     *,
@@ -68,7 +68,7 @@ def show_letter(
 
 
 @app.command(name="requeue")
-def requeue_letters(
+def _requeue_letters(
     numbers: Annotated[tuple[int, ...], Parameter(help="As `dlq ls` lists them; none with --all.")] = (),
     /,
     *,
@@ -99,7 +99,7 @@ def requeue_letters(
 
 
 @app.command(name="quarantine")
-def list_quarantine(*, limit: Limit = 100, state: StateDir = None, config: ConfigFile = None) -> int:
+def _list_quarantine(*, limit: Limit = 100, state: StateDir = None, config: ConfigFile = None) -> int:
     """List records that never became an item, with every fault found and how they begin."""
     settings = load(state=state, config=config).settings
 

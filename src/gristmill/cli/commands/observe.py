@@ -6,7 +6,7 @@ import asyncio
 
 from gristmill.cli.app import EXIT_OK, EXIT_TROUBLE
 from gristmill.cli.options import ConfigFile, StateDir, state_folder
-from gristmill.runtime.health import CONTROL_SOCKET, ask_health
+from gristmill.runtime.group.health import CONTROL_SOCKET, ask_health
 from gristmill.runtime.telemetry import render_metrics
 
 __all__ = ["health", "metrics"]

@@ -10,9 +10,9 @@ from cyclopts import App, Parameter
 from gristmill.cli.app import EXIT_OK
 from gristmill.cli.options import ConfigFile, StateDir, load
 from gristmill.intake.fields import FieldMap
+from gristmill.runtime.composition.heads import HeadShelf
 from gristmill.runtime.evaluation.sources import read_labelled
 from gristmill.runtime.folder import StateFolder
-from gristmill.runtime.heads import HeadShelf
 
 __all__ = ["app"]
 
@@ -20,7 +20,7 @@ app = App(name="train")
 
 
 @app.command(name="spam")
-def train_spam(
+def _train_spam(
     *,
     truth: Annotated[Path, Parameter(help="JSONL or CSV file of texts of which the truth is known.")],
     text: Annotated[str, Parameter(help="Its field with the text.")] = "text",

@@ -41,7 +41,7 @@ def up(
         prepare_metrics(folder.metrics_dir)
         clear_metrics(folder.metrics_dir)
         # What is imported from here on counts into that folder.
-        from gristmill.runtime.serving import serve_topics
+        from gristmill.runtime.group.serving import serve_topics
 
         configure_logging("main", level=section.log_level, file=Path(section.log_file) if section.log_file else None)
         serve_topics(loaded, flow_files=as_texts(flow), topic=topic, plans=plan)

@@ -17,7 +17,7 @@ from gristmill.intake.mapping import RecordMapper
 from gristmill.plans.plan import Generator
 from gristmill.ports.log import Log
 from gristmill.ports.state import State
-from gristmill.runtime.decode import fallback_id_of
+from gristmill.runtime.composition.decode import fallback_id_of
 
 __all__ = ["LabelLine", "OutcomeLine", "compose_line", "read_outcomes", "strip_findings"]
 

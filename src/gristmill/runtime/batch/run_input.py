@@ -22,13 +22,13 @@ from gristmill.runtime.batch.naming import choose_topic, compute_digest
 from gristmill.runtime.batch.outcomes import read_outcomes
 from gristmill.runtime.batch.report import Summary, check_output, write_outcomes
 from gristmill.runtime.batch.work_off import OnProgress, work_off
-from gristmill.runtime.compose import load_flows, used_part
-from gristmill.runtime.decode import RecordDecoder
-from gristmill.runtime.lifecycle import Group, StopSignals, serve
-from gristmill.runtime.resources import find_providers, refuse_missing
+from gristmill.runtime.composition.decode import RecordDecoder
+from gristmill.runtime.composition.flows import load_flows, used_part
+from gristmill.runtime.composition.resources import find_providers, refuse_missing
+from gristmill.runtime.composition.stores import Store, open_sqlite
+from gristmill.runtime.group.lifecycle import Group, StopSignals, serve
 from gristmill.runtime.settings import Settings
 from gristmill.runtime.spec import GroupSpec
-from gristmill.runtime.stores import Store, open_sqlite
 
 __all__ = ["Begun", "MakeGroup", "RunReport", "RunRequest", "run_input"]
 

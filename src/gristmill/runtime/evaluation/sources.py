@@ -17,9 +17,9 @@ from gristmill.intake.fields import FieldMap
 from gristmill.intake.mapping import RecordMapper
 from gristmill.intake.reader import FAULT_HEADER, LINE_HEADER, open_input
 from gristmill.plans.names import advise_known
+from gristmill.runtime.composition.stores import Store
 from gristmill.runtime.folder import StateFolder
 from gristmill.runtime.reading.lookup import find_items, latest_runs
-from gristmill.runtime.stores import Store
 
 __all__ = ["LabelledText", "Predictions", "read_labelled", "read_output", "read_state"]
 

@@ -10,11 +10,11 @@ import structlog
 from gristmill.adapters.clock import SystemClock, SystemRandom
 from gristmill.adapters.local_host import new_owner
 from gristmill.engine.link_socket import SocketDispatcherLink, SocketEngineLink
-from gristmill.runtime.assemble import assemble_dispatcher, assemble_engine
+from gristmill.runtime.composition.assemble import assemble_dispatcher, assemble_engine
+from gristmill.runtime.composition.members import Member
+from gristmill.runtime.composition.stores import open_sqlite
 from gristmill.runtime.garbage import collect_periodically, settle_heap
-from gristmill.runtime.members import Member
 from gristmill.runtime.processes.channel import Begin, Channel, Drain, Drained, Halt, Probe, Vitals
-from gristmill.runtime.stores import open_sqlite
 
 __all__ = ["LINK_SOCKET", "Stage"]
 

@@ -17,12 +17,12 @@ from gristmill.domain.item import AppliedLabel, Item
 from gristmill.domain.run import Event
 from gristmill.ports.state import State
 from gristmill.runtime.batch.manifest import read_manifests
+from gristmill.runtime.composition.stores import Store, open_sqlite
 from gristmill.runtime.folder import StateFolder
 from gristmill.runtime.settings import Settings
 from gristmill.runtime.spec import GroupSpec
-from gristmill.runtime.stores import Store, open_sqlite
 
-__all__ = ["Dossier", "find_items", "open_for_reading", "read_dossier"]
+__all__ = ["Dossier", "find_items", "latest_runs", "open_for_reading", "read_dossier"]
 
 INT64_MAX = 2**63 - 1
 
@@ -63,14 +63,14 @@ async def find_items(store: Store, folder: StateFolder, text: str) -> list[ItemI
     found: list[ItemId] = []
     if text.isdecimal() and int(text) <= INT64_MAX and await store.state.item(ItemId(int(text))) is not None:
         found.append(ItemId(int(text)))
-    for source in await known_sources(store, folder):
+    for source in await _known_sources(store, folder):
         item_id = (await store.state.resolve(source, [text])).get(text)
         if item_id is not None:
             found.append(item_id)
     return list(dict.fromkeys(found))
 
 
-async def known_sources(store: Store, folder: StateFolder) -> list[str]:
+async def _known_sources(store: Store, folder: StateFolder) -> list[str]:
     """Return every source that this folder has seen: files that were run, the latest first, then topics."""
     sources = [manifest.source for manifest in read_manifests(folder.inputs_dir)]
     return list(dict.fromkeys([*sources, *(await store.log.topics())]))

@@ -11,8 +11,8 @@ from gristmill.adapters.memory import MemoryStore
 from gristmill.domain.errors import ConfigError
 from gristmill.plans.registry import Registry, build_registry
 from gristmill.plans.resources import Need
+from gristmill.runtime.composition.resources import Surroundings, fill_needs, find_providers, refuse_missing
 from gristmill.runtime.folder import StateFolder
-from gristmill.runtime.resources import Surroundings, fill_needs, find_providers, refuse_missing
 
 
 @task

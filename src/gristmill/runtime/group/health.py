@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from gristmill.runtime.health_core import ServiceHealth
+from gristmill.runtime.group.health_core import ServiceHealth
 
 __all__ = ["CONTROL_SOCKET", "HealthServer", "ask_health"]
 

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from gristmill.adapters.local_host.owners import new_owner
 from gristmill.engine.link import LocalLink
 from gristmill.ports.clock import Clock
-from gristmill.runtime.assemble import assemble_dispatcher, assemble_engine
-from gristmill.runtime.health_core import ChildState, DispatcherState, ServiceHealth, decide_health
-from gristmill.runtime.members import DispatcherMember, Member, stop_all
+from gristmill.runtime.composition.assemble import assemble_dispatcher, assemble_engine
+from gristmill.runtime.composition.members import DispatcherMember, Member, stop_all
+from gristmill.runtime.composition.stores import OpenStore, Store
+from gristmill.runtime.group.health_core import ChildState, DispatcherState, ServiceHealth, decide_health
 from gristmill.runtime.spec import GroupSpec
-from gristmill.runtime.stores import OpenStore, Store
 
 __all__ = ["SingleGroup"]
 

@@ -8,17 +8,13 @@ from gristmill.engine.dispatcher import Dispatcher
 from gristmill.engine.link import DispatcherLink, EngineLink
 from gristmill.engine.metrics import DispatcherMetrics, EngineMetrics
 from gristmill.engine.service import Engine
-from gristmill.runtime.compose import (
-    dispatcher_settings,
-    engine_settings,
-    load_flows,
-    used_part,
-)
-from gristmill.runtime.decode import RecordDecoder
-from gristmill.runtime.members import DispatcherMember, EngineMember, TimedLink
-from gristmill.runtime.resources import Surroundings, fill_needs, find_providers, refuse_missing
+from gristmill.runtime.composition.decode import RecordDecoder
+from gristmill.runtime.composition.flows import load_flows, used_part
+from gristmill.runtime.composition.limits import dispatcher_settings, engine_settings
+from gristmill.runtime.composition.members import DispatcherMember, EngineMember, TimedLink
+from gristmill.runtime.composition.resources import Surroundings, fill_needs, find_providers, refuse_missing
+from gristmill.runtime.composition.stores import Store
 from gristmill.runtime.spec import GroupSpec
-from gristmill.runtime.stores import Store
 
 __all__ = ["assemble_dispatcher", "assemble_engine"]
 

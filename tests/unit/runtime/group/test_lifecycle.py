@@ -8,9 +8,9 @@ import pytest
 from gristmill.adapters.clock import SystemClock
 from gristmill.domain.errors import ConfigError, Unavailable
 from gristmill.runtime.folder import StateFolder
-from gristmill.runtime.health import CONTROL_SOCKET, ask_health
-from gristmill.runtime.health_core import ServiceHealth
-from gristmill.runtime.lifecycle import StopSignals, serve
+from gristmill.runtime.group.health import CONTROL_SOCKET, ask_health
+from gristmill.runtime.group.health_core import ServiceHealth
+from gristmill.runtime.group.lifecycle import StopSignals, serve
 
 
 class PaperGroup:

@@ -11,10 +11,10 @@ from gristmill.intake.reader import open_input
 from gristmill.plans.plan import Generator
 from gristmill.runtime.batch.outcomes import read_outcomes
 from gristmill.runtime.batch.work_off import work_off
-from gristmill.runtime.decode import RecordDecoder
-from gristmill.runtime.lifecycle import StopSignals, serve
+from gristmill.runtime.composition.decode import RecordDecoder
+from gristmill.runtime.group.lifecycle import StopSignals, serve
+from gristmill.runtime.group.single import SingleGroup
 from gristmill.runtime.settings import DispatcherSection, Settings
-from gristmill.runtime.single import SingleGroup
 from gristmill.runtime.spec import GroupSpec
 
 FLOW = """
@@ -39,7 +39,7 @@ loud = Plan("loud", tasks=[shout])
 
 
 async def test_each_line_comes_out_once_and_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gristmill.runtime.compose.discover_flows", list)
+    monkeypatch.setattr("gristmill.runtime.composition.flows.discover_flows", list)
     flow = tmp_path / "loud_flow.py"
     flow.write_text(FLOW, encoding="utf-8")
     path = tmp_path / "in.jsonl"

@@ -1,4 +1,4 @@
-"""Composition root: settings and flow files become a registry and the settings of the two services."""
+"""Which flows take part, and which part of them a group needs."""
 
 from __future__ import annotations
 
@@ -7,18 +7,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gristmill.domain.errors import ConfigError
-from gristmill.engine.core.recovery import RecoveryPolicy
-from gristmill.engine.settings import DispatcherSettings, EngineSettings
 from gristmill.plans.plan import Flow, Generator
 from gristmill.plans.registry import Registry, build_registry, discover_flows, load_flow_file
+from gristmill.runtime.composition.heads import HeadShelf
 from gristmill.runtime.folder import StateFolder
-from gristmill.runtime.heads import HeadShelf
 from gristmill.runtime.settings import Settings
 
 __all__ = [
     "LoadedFlows",
-    "dispatcher_settings",
-    "engine_settings",
     "flows_of",
     "load_flows",
     "refuse_without_generators",
@@ -81,34 +77,6 @@ def flows_of(registry: Registry, generators: Sequence[Generator]) -> Mapping[str
     return found
 
 
-def dispatcher_settings(settings: Settings) -> DispatcherSettings:
-    """Return what was set for the dispatcher, in its own units."""
-    section = settings.dispatcher
-    return DispatcherSettings(
-        max_in_flight=section.max_in_flight,
-        lease_ms=section.lease_ms,
-        task_timeout_ms=_ms(settings.engine.task_timeout_s),
-        monitor_interval_ms=max(1, _ms(section.monitor_interval_s)),
-        deliveries_max=section.deliveries_max,
-        recovery=RecoveryPolicy(
-            delay_ms=_ms(section.recovery_delay_s),
-            factor=section.recovery_factor,
-            recoveries_max=section.recoveries_max,
-        ),
-    )
-
-
-def engine_settings(settings: Settings) -> EngineSettings:
-    """Return what was set for each engine, in its own units."""
-    section = settings.engine
-    return EngineSettings(
-        capacity=section.capacity,
-        max_concurrency=section.max_concurrency,
-        task_timeout_ms=_ms(section.task_timeout_s),
-        environment=settings.main.environment,
-    )
-
-
 def refuse_without_generators(generators: Sequence[Generator]) -> None:
     """Refuse to start a group that would have nothing to do.
 
@@ -118,7 +86,3 @@ def refuse_without_generators(generators: Sequence[Generator]) -> None:
     if not generators:
         advice = "enable a flow that has generators, or name a topic: gristmill up --topic TOPIC --plan KEY"
         raise ConfigError("nothing feeds this group: no generator", advice=advice)
-
-
-def _ms(seconds: float) -> int:
-    return round(seconds * 1000)

@@ -13,12 +13,12 @@ from gristmill.plans.names import advise_known
 from gristmill.plans.plan import Generator
 from gristmill.plans.registry import Registry
 from gristmill.ports.models import LLM
-from gristmill.runtime.compose import load_flows, refuse_without_generators, used_part
+from gristmill.runtime.composition.flows import load_flows, refuse_without_generators, used_part
+from gristmill.runtime.composition.resources import find_providers, refuse_missing
 from gristmill.runtime.garbage import collect_periodically
-from gristmill.runtime.launching import make_group
-from gristmill.runtime.lifecycle import StopSignals, serve
+from gristmill.runtime.group.launching import make_group
+from gristmill.runtime.group.lifecycle import StopSignals, serve
 from gristmill.runtime.loop import run_async
-from gristmill.runtime.resources import find_providers, refuse_missing
 from gristmill.runtime.settings_sources import LoadedSettings
 from gristmill.runtime.spec import GroupSpec
 

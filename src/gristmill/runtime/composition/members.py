@@ -13,7 +13,7 @@ from gristmill.engine.dispatcher import Dispatcher
 from gristmill.engine.link import DispatcherLink, Left, LinkEvent, Said
 from gristmill.engine.service import Engine
 from gristmill.ports.clock import Clock
-from gristmill.runtime.stores import Store
+from gristmill.runtime.composition.stores import Store
 
 __all__ = ["DispatcherMember", "EngineMember", "Member", "MemberVitals", "TimedLink", "stop_all"]
 

@@ -15,8 +15,8 @@ from typing import Any, Protocol
 from gristmill.engine.wake import wait_first
 from gristmill.ports.clock import Clock
 from gristmill.runtime.folder import StateFolder
-from gristmill.runtime.health import CONTROL_SOCKET, HealthServer
-from gristmill.runtime.health_core import ServiceHealth
+from gristmill.runtime.group.health import CONTROL_SOCKET, HealthServer
+from gristmill.runtime.group.health_core import ServiceHealth
 
 __all__ = ["Group", "StopSignals", "serve", "shut_down"]
 

@@ -10,12 +10,12 @@ from gristmill.plans.registry import Registry
 from gristmill.ports.clock import Clock
 from gristmill.runtime.batch.run_input import Begun, RunReport, RunRequest, run_input
 from gristmill.runtime.batch.work_off import OnProgress
-from gristmill.runtime.compose import flows_of
-from gristmill.runtime.lifecycle import Group, StopSignals
+from gristmill.runtime.composition.flows import flows_of
+from gristmill.runtime.composition.stores import open_sqlite
+from gristmill.runtime.group.lifecycle import Group, StopSignals
 from gristmill.runtime.loop import run_async
 from gristmill.runtime.settings import Settings
 from gristmill.runtime.spec import GroupSpec
-from gristmill.runtime.stores import open_sqlite
 
 __all__ = ["make_group", "run_in_group"]
 
@@ -39,7 +39,7 @@ def make_group(spec: GroupSpec, registry: Registry, clock: Clock) -> Group:
     """Return a group that is not started yet."""
     flows = flows_of(registry, spec.generators)
     if spec.settings.main.process_model == "single":
-        from gristmill.runtime.single import SingleGroup
+        from gristmill.runtime.group.single import SingleGroup
 
         return SingleGroup(spec, flows=flows, clock=clock, open_store=open_sqlite)
     from gristmill.runtime.processes.group import ProcessGroup

@@ -1,0 +1,1 @@
+"""Composition root: flows, resources and a store become the two services."""
