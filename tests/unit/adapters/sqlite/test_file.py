@@ -12,7 +12,9 @@ import pytest
 from gristmill.adapters.clock import SystemClock
 from gristmill.adapters.local_host import FairTurn
 from gristmill.adapters.sqlite import SqliteStore
+from gristmill.adapters.sqlite.file import checkpointer as checkpointer_module
 from gristmill.adapters.sqlite.file import writer as writer_module
+from gristmill.adapters.sqlite.file.checkpointer import copy_log
 from gristmill.adapters.sqlite.file.connection import StoreFile
 from gristmill.adapters.sqlite.file.errors import translate
 from gristmill.adapters.sqlite.file.schema import SCHEMA_VERSION
@@ -207,14 +209,30 @@ async def test_a_failed_sync_leaves_the_outcome_unknown(path: Path) -> None:
         await store.close()
 
 
-async def test_the_write_ahead_log_does_not_grow_for_ever(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer_module, "CHECKPOINT_PAGES", 20)
-    monkeypatch.setattr(writer_module, "LOG_PAGES_MAX", 60)
+async def test_a_log_that_was_copied_to_its_end_starts_over(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpointer_module, "LOG_PAGES_MAX", 60)
+    monkeypatch.setattr(checkpointer_module, "PAGES_PER_TURN_MAX", 0)
     store = open_store(path)
-    for _ in range(60):
+    turn = FairTurn(path)
+    connection = StoreFile(path).open_reader()
+    sizes = []
+    for _ in range(4):
+        await store.log.append("t", [NewRecord(b"x" * 8_000)] * 100)
+        sizes.append(path.with_name(path.name + "-wal").stat().st_size)
+        copy_log(connection, turn)
+    assert sizes[0] > 100 * 8_192
+    assert max(sizes) < 2 * sizes[0]
+    connection.close()
+    turn.close()
+    await store.close()
+
+
+async def test_the_log_is_copied_while_others_write(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer_module, "CHECKPOINT_PAGES", 5)
+    store = open_store(path)
+    for _ in range(20):
         await store.log.append("t", [NewRecord(b"x" * 8_000)] * 10)
-    assert path.with_name(path.name + "-wal").stat().st_size < 120 * 8_192
-    assert await store.log.end("t") == 600
+    assert await store.log.end("t") == 200
     await store.close()
 
 

@@ -3,9 +3,6 @@
 A turn is BEGIN IMMEDIATE .. COMMIT under the fair turn of all processes, so one disk sync serves every waiting caller.
 Jobs of a turn are written so that they do much with few statements: the interpreter lock is let go at every
 statement, and a busy event loop would otherwise stretch the turn by its switch interval for each row.
-
-Checkpoints copy committed pages from the write-ahead log to the file. They run between turns, where no writer waits
-for them; only when the log has grown long is the rest copied inside a turn, so that the next writer can start it over.
 """
 
 from __future__ import annotations
@@ -20,6 +17,7 @@ from typing import Any, Generic, TypeVar
 import apsw
 
 from gristmill.adapters.local_host.turn import FairTurn
+from gristmill.adapters.sqlite.file.checkpointer import Checkpointer
 from gristmill.adapters.sqlite.file.connection import StoreFile
 from gristmill.adapters.sqlite.file.errors import translate
 from gristmill.adapters.sqlite.file.names import Names
@@ -34,8 +32,7 @@ TURN_US_MAX = 5_000
 """Estimated work of one turn; a single job may exceed it."""
 
 CHECKPOINT_PAGES = 1_000
-LOG_PAGES_MAX = 8_000
-"""64 MiB of pages; a longer log slows every reader down."""
+"""After so many pages written the log is copied to the file (8 MiB)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +77,12 @@ class Writer:
     turn: FairTurn
     _calls: queue.SimpleQueue[_Call | None] = field(default_factory=queue.SimpleQueue)
     _left_over: _Call | None = None
-    _is_log_long: bool = False
     _is_closed: bool = False
 
     def __post_init__(self) -> None:
         connection = self.file.open_writer(self.turn)
         self._turn_context = Turn(connection, Names(connection))
+        self._checkpointer = Checkpointer(self.file)
         self._thread = threading.Thread(target=self._work, name="sqlite-writer", daemon=True)
         self._thread.start()
 
@@ -109,6 +106,7 @@ class Writer:
             self._is_closed = True
             self._calls.put(None)
             self._thread.join()
+            self._checkpointer.close()
 
     def _work(self) -> None:
         while (calls := self._next_calls()) is not None:
@@ -179,8 +177,6 @@ class Writer:
         is_committing = False
         try:
             with self.turn:
-                if self._is_log_long:
-                    self._checkpoint()
                 db.execute("BEGIN IMMEDIATE")
                 try:
                     for call in calls:
@@ -204,15 +200,7 @@ class Writer:
         written, _ = self._turn_context.db.status(apsw.SQLITE_DBSTATUS_CACHE_WRITE)
         if written >= CHECKPOINT_PAGES:
             self._turn_context.db.status(apsw.SQLITE_DBSTATUS_CACHE_WRITE, True)
-            self._checkpoint()
-
-    def _checkpoint(self) -> None:
-        """Copy what can be copied without waiting for anyone."""
-        try:
-            log_pages, _ = self._turn_context.db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-        except apsw.Error:
-            return  # Another process is at it, or the disk is full; the log stays and is copied later.
-        self._is_log_long = log_pages > LOG_PAGES_MAX
+            self._checkpointer.request()
 
 
 def _answer(calls: list[_Call]) -> None:
