@@ -53,6 +53,8 @@ class Label(msgspec.Struct, frozen=True):
         score: 0.0 (unsure) to 1.0 (sure).
         reason: why, for a person.
         evidence: the pieces of the item that led to it.
+        revision: of what decided inside the operator, such as a rule file or a trained head; the operator's own
+            when left out.
 
     Raises:
         UsageError: `val` or `score` is none of these.
@@ -62,6 +64,7 @@ class Label(msgspec.Struct, frozen=True):
     score: float
     reason: str
     evidence: tuple[str, ...] = ()
+    revision: str = ""
 
     def __post_init__(self) -> None:
         check_label(self.val, self.score)

@@ -67,7 +67,9 @@ class Harvester:
 def _apply_labels(step: Step, result: Any) -> list[AppliedLabel]:
     operator, revision = step.operator.name, step.operator.options.revision
     return [
-        AppliedLabel(label.val, label.score, label.reason, label.evidence, step.name, operator, revision)
+        AppliedLabel(
+            label.val, label.score, label.reason, label.evidence, step.name, operator, label.revision or revision
+        )
         for label in result.labels
     ]
 

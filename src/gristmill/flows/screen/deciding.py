@@ -115,7 +115,9 @@ def screening(
     )
     verdict = decide(ruleset, collect_signals(findings, ruleset.names), lambda names: collect_evidence(findings, names))
     head = scored.revision if scored is not None else ""
-    return Screened(verdict.labels, verdict.scores, verdict.failures, verdict.revision, head)
+    revision = f"{verdict.revision}+{head}" if head else verdict.revision
+    labels = tuple(msgspec.structs.replace(label, revision=revision) for label in verdict.labels)
+    return Screened(labels, verdict.scores, verdict.failures, verdict.revision, head)
 
 
 def _lay_out(read: Gathered, spam: SpamSignals, rules: str) -> Findings:
