@@ -23,6 +23,7 @@ from gristmill.engine.metrics import DispatcherMetrics, EngineMetrics
 from gristmill.engine.service import Engine
 from gristmill.engine.settings import DispatcherSettings, EngineSettings
 from gristmill.engine.work.admit import Decode
+from gristmill.intake.ids import SegmentIds
 from gristmill.plans.compile import compile_plan
 from gristmill.plans.plan import Generator
 from gristmill.plans.registry import RegisteredPlan
@@ -117,6 +118,7 @@ class World:
                 state=self.state,
                 log=self.log,
                 clock=self.clock,
+                ids=SegmentIds(self.state, self.clock),
                 owner=f"engine-{number}",
                 generators=generators,
                 plans=self.plans,

@@ -30,6 +30,7 @@ from gristmill.engine.link import LocalLink
 from gristmill.engine.metrics import DispatcherMetrics, EngineMetrics
 from gristmill.engine.service import Engine
 from gristmill.engine.settings import DispatcherSettings, EngineSettings
+from gristmill.intake.ids import SegmentIds
 from gristmill.plans.plan import Generator
 from gristmill.plans.registry import RegisteredPlan
 from gristmill.runtime.garbage import settle_heap
@@ -102,6 +103,7 @@ def build_services(store: SqliteStore, clock: SystemClock, decoder: Decoder) -> 
         state=store.state,
         log=store.log,
         clock=clock,
+        ids=SegmentIds(store.state, clock),
         owner=OWNER,
         generators=generators,
         plans={"plan12": RegisteredPlan(build_graph(), "bench", "shadow")},

@@ -7,6 +7,7 @@ from gristmill.testing.contracts import (
     Backend,
     CacheContract,
     CommitContract,
+    IdentityContract,
     LogContract,
     OwnershipContract,
     SharingContract,
@@ -42,4 +43,8 @@ class TestMemorySharing(_Memory, SharingContract):
 
 
 class TestMemoryCache(_Memory, CacheContract):
+    pass
+
+
+class TestMemoryIdentity(_Memory, IdentityContract):
     pass

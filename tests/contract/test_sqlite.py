@@ -10,6 +10,7 @@ from gristmill.testing.contracts import (
     Backend,
     CacheContract,
     CommitContract,
+    IdentityContract,
     LogContract,
     OwnershipContract,
     SharingContract,
@@ -47,4 +48,8 @@ class TestSqliteSharing(_Sqlite, SharingContract):
 
 
 class TestSqliteCache(_Sqlite, CacheContract):
+    pass
+
+
+class TestSqliteIdentity(_Sqlite, IdentityContract):
     pass

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from gristmill.domain.commit import Commit, RunCommit
 from gristmill.domain.errors import UsageError
 from gristmill.domain.ids import RunId
 from gristmill.domain.log import NewRecord
 from gristmill.ports.log import RECORD_BYTES_MAX, RECORDS_PER_CALL_MAX
-from gristmill.ports.state import COMMITS_PER_CALL_MAX
+from gristmill.ports.state import COMMITS_PER_CALL_MAX, INPUT_IDS_PER_CALL_MAX
 
-__all__ = ["check_commits", "check_limit", "check_records", "check_run_id"]
+__all__ = ["check_commits", "check_input_ids", "check_limit", "check_records", "check_run_id"]
 
 RUN_ID_BYTES = 16
 
@@ -43,6 +43,13 @@ def check_commits(commits: Sequence[Commit]) -> None:
     for commit in commits:
         if isinstance(commit, RunCommit):
             check_run_id(commit.run_id)
+
+
+def check_input_ids(input_ids: Collection[str]) -> None:
+    """Refuse to look up more input ids than one call may hold."""
+    if len(input_ids) > INPUT_IDS_PER_CALL_MAX:
+        advice = f"resolve at most {INPUT_IDS_PER_CALL_MAX} a call"
+        raise UsageError("too many input ids in one call", value=len(input_ids), advice=advice)
 
 
 def check_run_id(run_id: RunId) -> None:

@@ -14,6 +14,7 @@ import msgspec
 from gristmill.domain.commit import RunCommit, StoredRun
 from gristmill.domain.errors import UsageError
 from gristmill.domain.ids import ItemId, RunId
+from gristmill.domain.input_key import TENANT_DEFAULT
 from gristmill.domain.item import AppliedLabel, Cell, Item, freeze
 from gristmill.domain.run import Effect, Event, RunStatus, TaskReport
 
@@ -56,6 +57,8 @@ class _ItemBody(msgspec.Struct, frozen=True, array_like=True):
     author: str | None
     created_at_ms: int | None
     ext: dict[str, Any]
+    tenant: str = TENANT_DEFAULT
+    fields: dict[str, Any] = {}
 
 
 def merge_effects(stored: Sequence[Effect], new: Sequence[Effect]) -> tuple[Effect, ...]:
@@ -132,7 +135,7 @@ def pack_item(item: Item, packed: bytearray) -> None:
     """Append an item.
 
     Raises:
-        UsageError: a value of its `ext` cannot be encoded.
+        UsageError: a value of its `ext` or `fields` cannot be encoded.
     """
     body = (
         item.item_id,
@@ -144,6 +147,8 @@ def pack_item(item: Item, packed: bytearray) -> None:
         item.author,
         item.created_at_ms,
         dict(item.ext),
+        item.tenant,
+        dict(item.fields),
     )
     pack_into(body, packed)
 
@@ -179,10 +184,21 @@ def unpack_effects(blob: bytes) -> tuple[Effect, ...]:
 
 
 def unpack_item(blob: bytes) -> Item:
-    """Decode an item; its `ext` is frozen again."""
+    """Decode an item; its `ext` and `fields` are frozen again."""
     body = _item_decoder.decode(blob)
-    *fields, ext = msgspec.structs.astuple(body)
-    return Item(*fields, freeze(ext))
+    return Item(
+        body.item_id,
+        body.kind,
+        body.source,
+        body.input_id,
+        body.revision,
+        body.text,
+        body.author,
+        body.created_at_ms,
+        freeze(body.ext),
+        body.tenant,
+        freeze(body.fields),
+    )
 
 
 def unpack_events(blob: bytes) -> list[Event]:

@@ -40,8 +40,8 @@ class RunCommit(msgspec.Struct, frozen=True, kw_only=True):
         lease: the guard. When the record's lease is no longer exactly this one the commit is Fenced.
             None for a Run without a log record (tests, synchronous scoring).
         accept: also accept the log record. Set on the last Run of a record, when all its Runs have ended well.
-        is_new_item: the id was issued for this commit; its (source, input id) mapping is written too. If the mapping
-            already exists with another id the answer is Conflict and nothing is written.
+        is_new_item: the id was issued for this commit; its (tenant, source, input id) mapping is written too. If the
+            mapping already exists with another id the answer is Conflict and nothing is written.
         position: log position of the original record, kept over redelivery and recovery; orders revisions
             and decides leaders.
         error: text of what failed, empty unless status is `failed`.
@@ -76,6 +76,7 @@ class Quarantine(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         violations: every fault found, `path: message`.
         raw: the whole record as it came.
+        source_revision: revision of the Source's definition that refused it, 0 for automatic mapping.
     """
 
     lease: Lease | None
@@ -86,6 +87,7 @@ class Quarantine(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     violations: tuple[str, ...]
     at_ms: int
+    source_revision: int = 0
 
 
 Commit = RunCommit | Quarantine
@@ -140,3 +142,4 @@ class StoredQuarantine(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     violations: tuple[str, ...]
     at_ms: int
+    source_revision: int = 0

@@ -11,7 +11,7 @@ that is set back can never lower the day of later ids. Gaps are fine, reuse is n
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import NewType
+from typing import NewType, cast
 
 import msgspec
 
@@ -86,13 +86,21 @@ class SegmentBuffer:
             raise InvariantBroken("segment goes backwards", value=(segment.day, segment.start))
         self._day, self._next, self._stop = segment.day, segment.start, segment.stop
 
+    def empty(self) -> None:
+        """Give up what is left; it becomes a gap. The next segment must still be a later one."""
+        self._next = self._stop
+
     def try_issue(self) -> ItemId | None:
         """Return the next id, or None when the segment is used up."""
-        if self._next >= self._stop:
-            return None
-        issued = ItemId(self._day * IDS_PER_DAY + self._next)
-        self._next += 1
-        return issued
+        issued = self.take(1)
+        return issued[0] if issued else None
+
+    def take(self, count: int) -> list[ItemId]:
+        """Return the next `count` ids, or as many as the segment still has."""
+        start = self._day * IDS_PER_DAY + self._next
+        issued = range(start, start + min(count, self.left))
+        self._next += len(issued)
+        return cast("list[ItemId]", list(issued))
 
 
 def day_of(item_id: ItemId) -> int:

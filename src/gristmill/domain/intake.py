@@ -1,14 +1,20 @@
-"""What a foreign record becomes before it has an item id: mapped values, or the reasons why it cannot be an Item."""
+"""What a foreign record becomes before it has an item id: mapped values, or why it is no Item or is left out."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
-__all__ = ["MappedRecord", "Violations"]
+from gristmill.domain.input_key import TENANT_DEFAULT
+
+__all__ = ["IntakeOutcome", "LeftOut", "MappedRecord", "Violations"]
+
+IntakeOutcome = Literal["accepted", "unchanged", "stale", "filtered", "quarantined", "skipped", "retry"]
+"""What becomes of a record at intake, a closed set. `filtered`, `quarantined` and `skipped` come with a reason;
+`skipped` is a bad record of a Source that wants no quarantine; `retry` leaves the record in the log."""
 
 
 class MappedRecord(msgspec.Struct, frozen=True):
@@ -17,6 +23,9 @@ class MappedRecord(msgspec.Struct, frozen=True):
     Attributes:
         input_id: the id that the Source uses; with `source` it finds the item again.
         ext: every other field, frozen all the way down; the Item takes it over without a copy.
+        fields: further standard fields of the kind, frozen alike.
+        revision: the Source's own number for this version, 0 where it gives none.
+        source_revision: which revision of the Source's definition mapped it, 0 for automatic mapping.
     """
 
     input_id: str
@@ -26,6 +35,10 @@ class MappedRecord(msgspec.Struct, frozen=True):
     author: str | None = None
     created_at_ms: int | None = None
     ext: Mapping[str, Any] = MappingProxyType({})
+    tenant: str = TENANT_DEFAULT
+    fields: Mapping[str, Any] = MappingProxyType({})
+    revision: int = 0
+    source_revision: int = 0
 
 
 class Violations(msgspec.Struct, frozen=True):
@@ -34,7 +47,21 @@ class Violations(msgspec.Struct, frozen=True):
     Attributes:
         reason: short name that groups alike records (`not_json`, `schema`).
         violations: every fault found, `path: message`.
+        source_revision: as in `MappedRecord`.
     """
 
     reason: str
     violations: tuple[str, ...]
+    source_revision: int = 0
+
+
+class LeftOut(msgspec.Struct, frozen=True):
+    """A record that is read and then left alone on purpose; it is accepted and nothing is stored.
+
+    Attributes:
+        reason: the name that the Source gives to it (`too_short`), or the reason of its violations.
+    """
+
+    outcome: Literal["filtered", "skipped"]
+    reason: str
+    source_revision: int = 0

@@ -11,6 +11,7 @@ import msgspec
 
 from gristmill.domain.errors import DataError, UsageError
 from gristmill.domain.ids import ItemId
+from gristmill.domain.input_key import TENANT_DEFAULT
 
 __all__ = ["AppliedLabel", "Cell", "Item", "Label", "check_label", "freeze", "thaw"]
 
@@ -27,11 +28,15 @@ class Item(msgspec.Struct, frozen=True):
         kind: `post`, `comment`, `article`, ...
         source: the Source that it came through.
         input_id: the id that the Source uses.
-        revision: position of the record in the log; a later record of the same input id is a later revision.
+        revision: a later one of the same input id replaces the earlier: the number that the Source gives, or else the
+            position of the record in the log.
         text: the body, unchanged.
         author: the Source's id of the author.
         created_at_ms: when it was written, UTC epoch; None when the Source does not say.
-        ext: every other field of the record, frozen (mappings and tuples all the way down).
+        ext: fields beyond the standard ones, frozen (mappings and tuples all the way down). Where a Source maps the
+            record they lie under the tenant that has declared them; else they are all other fields of the record.
+        tenant: whose content it is.
+        fields: the further standard fields of its kind (`title`, `lang`, `media`), frozen; only what a Source mapped.
     """
 
     item_id: ItemId
@@ -43,6 +48,8 @@ class Item(msgspec.Struct, frozen=True):
     author: str | None = None
     created_at_ms: int | None = None
     ext: Mapping[str, Any] = MappingProxyType({})
+    tenant: str = TENANT_DEFAULT
+    fields: Mapping[str, Any] = MappingProxyType({})
 
 
 class Label(msgspec.Struct, frozen=True):

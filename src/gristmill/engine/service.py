@@ -29,13 +29,13 @@ from gristmill.engine.settings import EngineSettings
 from gristmill.engine.wake import Wake, wait_first
 from gristmill.engine.work.admit import Admission, Decode
 from gristmill.engine.work.execute import Executor
-from gristmill.engine.work.ids import ItemIds
 from gristmill.engine.work.record import Work
 from gristmill.engine.work.writeback import WriteBack
 from gristmill.plans.plan import Generator
 from gristmill.plans.registry import RegisteredPlan
 from gristmill.plans.resources import Need
 from gristmill.ports.clock import Clock
+from gristmill.ports.ids import ItemIds
 from gristmill.ports.log import Log
 from gristmill.ports.state import State
 
@@ -52,6 +52,7 @@ class Engine:
             the process, and the owner that the process has registered with its store.
         plans: by plan key; only those of `generators` are made ready.
         resources: what fills each `Need` of those plans.
+        ids: where item ids come from; it runs for as long as this engine does.
         decode: maps a record to the fields of an Item.
         marks: where it notes what it is working on.
 
@@ -66,6 +67,7 @@ class Engine:
         state: State,
         log: Log,
         clock: Clock,
+        ids: ItemIds,
         owner: str,
         generators: Sequence[Generator],
         plans: Mapping[str, RegisteredPlan],
@@ -84,11 +86,11 @@ class Engine:
         self._is_closing = False
         self._metrics = metrics
         self._hello = EngineHello(owner, settings.capacity)
-        self._ids = ItemIds(state, clock)
+        self._ids = ids
         self._admission = Admission(
             state=state,
             clock=clock,
-            ids=self._ids,
+            ids=ids,
             decode=decode,
             generators={generator.type: generator for generator in generators},
         )
@@ -112,8 +114,7 @@ class Engine:
         )
         self._frames: asyncio.Queue[tuple[Frame, int]] = asyncio.Queue()
         self._admitted: asyncio.Queue[Sequence[Work]] = asyncio.Queue(maxsize=1)
-        self._connection = 0
-        self._open_count = 0
+        self._connection = self._open_count = 0
         self._quiet = Wake()
         self._main: asyncio.Task[None] | None = None
         self.started = asyncio.Event()

@@ -8,12 +8,14 @@ from typing import Protocol
 from gristmill.domain.commit import Commit, CommitOutcome, StoredQuarantine, StoredRun
 from gristmill.domain.contribution import Resolved
 from gristmill.domain.ids import ItemId, RunId, Segment
+from gristmill.domain.input_key import TENANT_DEFAULT, InputKey
 from gristmill.domain.item import Item
 from gristmill.domain.run import Event
 
-__all__ = ["COMMITS_PER_CALL_MAX", "State"]
+__all__ = ["COMMITS_PER_CALL_MAX", "INPUT_IDS_PER_CALL_MAX", "State"]
 
 COMMITS_PER_CALL_MAX = 1_000
+INPUT_IDS_PER_CALL_MAX = 1_000
 
 
 class State(Protocol):
@@ -34,8 +36,23 @@ class State(Protocol):
         """
         ...
 
-    async def resolve(self, source: str, input_ids: Sequence[str]) -> dict[str, ItemId]:
-        """Return the item ids of those input ids that are known."""
+    async def resolve(
+        self, source: str, input_ids: Sequence[str], *, tenant: str = TENANT_DEFAULT
+    ) -> dict[str, ItemId]:
+        """Return the item ids of those input ids that are known; at most INPUT_IDS_PER_CALL_MAX a call."""
+        ...
+
+    async def map_ids(
+        self, source: str, proposed: Mapping[str, ItemId], *, tenant: str = TENANT_DEFAULT
+    ) -> dict[str, ItemId]:
+        """Give each input id its proposed item id unless it has one, and return what each has now.
+
+        Atomic, so of many that ask at once all get one answer; durable once returned. At most INPUT_IDS_PER_CALL_MAX.
+        """
+        ...
+
+    async def input_keys(self, item_ids: Sequence[ItemId]) -> dict[ItemId, InputKey]:
+        """Return what the outside world calls these items; unknown ones are absent. The way back of `resolve`."""
         ...
 
     async def take_segment(self, namespace: str, *, day: int, step: int) -> Segment:

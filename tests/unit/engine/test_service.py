@@ -159,7 +159,7 @@ async def test_an_id_that_another_engine_issued_first_wins_and_the_record_runs_a
     await bench.send(deliveries)
     await bench.world.clock.sleep_ms(500)
     other = ItemId(20_200_101 * 10**11)
-    bench.world.store.state._ids["posts", "a"] = other
+    await bench.world.store.state.map_ids("posts", {"a": other})
     (ended,) = await bench.receive(1)
     assert ended.accepted
     assert [run.status for run in await bench.state.runs(other)] == ["done"]
@@ -244,7 +244,7 @@ async def test_a_frame_that_cannot_be_admitted_is_handed_back() -> None:
         def __getattr__(self, name: str) -> Any:
             raise AssertionError(name)
 
-        async def resolve(self, source: str, input_ids: Sequence[str]) -> dict[str, ItemId]:
+        async def resolve(self, source: str, input_ids: Sequence[str], *, tenant: str) -> dict[str, ItemId]:
             return {}
 
         async def take_segment(self, *args: Any, **options: Any) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from gristmill.adapters.checks import check_commits, check_limit
+from gristmill.adapters.checks import check_commits, check_input_ids, check_limit
 from gristmill.adapters.grouping import indexes_by_lease
 from gristmill.adapters.memory.ledger import Ledger
 from gristmill.adapters.memory.sharing import Sharing
@@ -27,6 +27,7 @@ from gristmill.domain.commit import (
 from gristmill.domain.contribution import Resolved
 from gristmill.domain.errors import UsageError
 from gristmill.domain.ids import ItemId, RunId, Segment, decide_segment
+from gristmill.domain.input_key import TENANT_DEFAULT, InputKey
 from gristmill.domain.item import Item
 from gristmill.domain.run import Effect, Event, RunStatus
 
@@ -51,7 +52,8 @@ class MemoryState:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._items: dict[ItemId, Item] = {}
-        self._ids: dict[tuple[str, str], ItemId] = {}
+        self._ids: dict[InputKey, ItemId] = {}
+        self._keys: dict[ItemId, InputKey] = {}
         self._runs: dict[RunId, _Run] = {}
         self._runs_of: defaultdict[ItemId, dict[RunId, None]] = defaultdict(dict)
         self._events: defaultdict[ItemId, list[Event]] = defaultdict(list)
@@ -73,10 +75,26 @@ class MemoryState:
                     self._write(commits[index], bodies[index])
         return outcomes
 
-    async def resolve(self, source: str, input_ids: Sequence[str]) -> dict[str, ItemId]:
+    async def resolve(
+        self, source: str, input_ids: Sequence[str], *, tenant: str = TENANT_DEFAULT
+    ) -> dict[str, ItemId]:
         """Return the item ids of those input ids that are known."""
-        found = ((input_id, self._ids.get((source, input_id))) for input_id in input_ids)
+        check_input_ids(input_ids)
+        found = ((input_id, self._ids.get(InputKey(tenant, source, input_id))) for input_id in input_ids)
         return {input_id: item_id for input_id, item_id in found if item_id is not None}
+
+    async def map_ids(
+        self, source: str, proposed: Mapping[str, ItemId], *, tenant: str = TENANT_DEFAULT
+    ) -> dict[str, ItemId]:
+        """Give each input id its proposed item id unless it has one, and return what each has now."""
+        check_input_ids(proposed)
+        for input_id, item_id in proposed.items():
+            self._map_id(InputKey(tenant, source, input_id), item_id)
+        return await self.resolve(source, list(proposed), tenant=tenant)
+
+    async def input_keys(self, item_ids: Sequence[ItemId]) -> dict[ItemId, InputKey]:
+        """Return what the outside world calls these items; unknown ones are absent."""
+        return {item_id: self._keys[item_id] for item_id in item_ids if item_id in self._keys}
 
     async def take_segment(self, namespace: str, *, day: int, step: int) -> Segment:
         """Take `step` running numbers for good."""
@@ -137,7 +155,7 @@ class MemoryState:
             return Fenced()
         for commit in commits:
             if isinstance(commit, RunCommit) and commit.is_new_item:
-                known = self._ids.get((commit.item.source, commit.item.input_id), commit.item.item_id)
+                known = self._ids.get(_key_of(commit.item), commit.item.item_id)
                 if known != commit.item.item_id:
                     return Conflict(known)
         return None
@@ -156,7 +174,7 @@ class MemoryState:
         if known is None or item.revision > known.revision:
             self._items[item.item_id] = item
         if commit.is_new_item:
-            self._ids[item.source, item.input_id] = item.item_id
+            self._map_id(_key_of(item), item.item_id)
         before = self._runs.get(commit.run_id)
         effects = merge_effects(before.effects if before else (), commit.effects)
         if effects != commit.effects:
@@ -190,8 +208,14 @@ class MemoryState:
                 reason=commit.reason,
                 violations=commit.violations,
                 at_ms=commit.at_ms,
+                source_revision=commit.source_revision,
             )
         )
+
+    def _map_id(self, key: InputKey, item_id: ItemId) -> None:
+        if key not in self._ids:
+            self._ids[key] = item_id
+            self._keys[item_id] = key
 
     def _sorted_runs(self, run_ids: Sequence[RunId] | dict[RunId, None]) -> list[StoredRun]:
         ordered = sorted(run_ids, key=lambda run_id: (self._runs[run_id].position, self._runs[run_id].plan))
@@ -211,6 +235,10 @@ class MemoryState:
     def _input_id(self, item_id: ItemId) -> str:
         item = self._items.get(item_id)
         return item.input_id if item else ""
+
+
+def _key_of(item: Item) -> InputKey:
+    return InputKey(item.tenant, item.source, item.input_id)
 
 
 def _pack(commit: RunCommit, effects: tuple[Effect, ...] | None = None) -> bytes:

@@ -11,23 +11,23 @@ import structlog
 from gristmill.domain.errors import UsageError
 from gristmill.domain.frame import Frame
 from gristmill.domain.ids import ItemId, compute_run_id
-from gristmill.domain.intake import MappedRecord, Violations
+from gristmill.domain.intake import LeftOut, MappedRecord, Violations
 from gristmill.domain.item import Item
 from gristmill.domain.log import Delivery, Diagnosis
 from gristmill.engine.core.recovery import Origin, cut_error_text, read_origin
 from gristmill.engine.settings import recovery_topic_of
-from gristmill.engine.work.ids import ItemIds
 from gristmill.engine.work.record import Todo, Work
 from gristmill.plans.plan import Generator
 from gristmill.ports.clock import Clock
+from gristmill.ports.ids import ItemIds
 from gristmill.ports.state import State
 
 __all__ = ["Admission", "Decode"]
 
-Decode = Callable[[Delivery, Generator], MappedRecord | Violations]
+Decode = Callable[[Delivery, Generator], MappedRecord | Violations | LeftOut]
 """Maps a record. A record that comes from a recovery topic is shown as it first stood: topic, offset and arrival."""
 
-_Key = tuple[str, str]
+_Key = tuple[str, str, str]
 
 _log = structlog.get_logger()
 
@@ -85,7 +85,7 @@ class Admission:
         """Prepare a record to run again with the id that another engine has issued meanwhile."""
         item = work.item
         if item is not None:
-            self._unwritten.pop((item.source, item.input_id), None)
+            self._unwritten.pop((item.tenant, item.source, item.input_id), None)
             work.item = msgspec.structs.replace(item, item_id=existing)
         work.is_new = False
         work.done = []
@@ -94,7 +94,7 @@ class Admission:
         """Note that the ids of these records are stored, or never will be."""
         for work in works:
             if work.is_new and work.item is not None:
-                self._unwritten.pop((work.item.source, work.item.input_id), None)
+                self._unwritten.pop((work.item.tenant, work.item.source, work.item.input_id), None)
 
     def _map(self, work: Work) -> MappedRecord | None:
         try:
@@ -105,10 +105,14 @@ class Admission:
             text = cut_error_text(f"{type(error).__name__}: {error}")
             work.failure = Diagnosis(error_class=type(error).__name__, error_text=text, plans=work.origin.plans)
             return None
+        if isinstance(mapped, MappedRecord):
+            work.source_revision = mapped.source_revision
+            return mapped
         if isinstance(mapped, Violations):
             work.faults = mapped
-            return None
-        return mapped
+        else:
+            work.left_out = mapped
+        return None
 
     def _plan(self, works: Sequence[Work]) -> None:
         for work in works:
@@ -136,14 +140,14 @@ class Admission:
             work.todos = tuple(todo for todo in work.todos if todo.run_id not in ended)
 
     async def _identify(self, works: Sequence[Work], mapped: Sequence[MappedRecord]) -> None:
-        by_source: defaultdict[str, list[str]] = defaultdict(list)
+        by_source: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
         for record in mapped:
-            by_source[record.source].append(record.input_id)
+            by_source[record.tenant, record.source].append(record.input_id)
         known: dict[_Key, ItemId] = {}
-        for source, input_ids in by_source.items():
-            found = await self._state.resolve(source, input_ids)
-            known.update({(source, input_id): item_id for input_id, item_id in found.items()})
-        keys = [(record.source, record.input_id) for record in mapped]
+        for (tenant, source), input_ids in by_source.items():
+            found = await self._ids.resolve(source, input_ids, tenant=tenant)
+            known.update({(tenant, source, input_id): item_id for input_id, item_id in found.items()})
+        keys = [(record.tenant, record.source, record.input_id) for record in mapped]
         missing = dict.fromkeys(key for key in keys if key not in known and key not in self._unwritten)
         if missing:
             self._unwritten.update(zip(missing, await self._ids.issue(len(missing)), strict=True))
@@ -159,11 +163,13 @@ def _make_item(record: MappedRecord, item_id: ItemId, position: int) -> Item:
         record.kind,
         record.source,
         record.input_id,
-        position,
+        record.revision or position,
         record.text,
         record.author,
         record.created_at_ms,
         record.ext,
+        record.tenant,
+        record.fields,
     )
 
 

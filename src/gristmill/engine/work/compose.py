@@ -35,6 +35,7 @@ def compose_commits(work: Work, *, versions: Mapping[str, int], accept: bool, no
                 reason=work.faults.reason,
                 violations=work.faults.violations,
                 at_ms=now_ms,
+                source_revision=work.faults.source_revision,
             )
         ]
     item = work.item
@@ -58,7 +59,10 @@ def _compose_run(work: Work, item: Item, done: RunDone, *, version: int, accept:
     events: tuple[Event, ...] = (told,)
     if plan == work.generator.plans[0]:
         # Told with the first plan alone, so that a revision is ingested once, however many Runs and tries it takes.
-        events = (Event("item.ingested", item.item_id, run_id, done.started_at_ms, {"revision": item.revision}), told)
+        body = {"revision": item.revision}
+        if work.source_revision:
+            body["source_revision"] = work.source_revision
+        events = (Event("item.ingested", item.item_id, run_id, done.started_at_ms, body), told)
     return RunCommit(
         run_id=run_id,
         plan=plan,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from gristmill.domain.ids import RunId
-from gristmill.domain.intake import Violations
+from gristmill.domain.intake import LeftOut, Violations
 from gristmill.domain.item import Item
 from gristmill.domain.log import Delivery, Diagnosis
 from gristmill.engine.core.recovery import Origin, cut_error_text
@@ -41,6 +41,8 @@ class Work(msgspec.Struct, eq=False, kw_only=True):
         is_new: the id of the item was issued here and is not stored yet.
         todos: Runs that are still to be done; empty when all ended at an earlier delivery.
         faults: why the record cannot be an Item.
+        left_out: its Source wants it read and left alone: it is accepted, and nothing is written.
+        source_revision: which revision of the Source's definition mapped it, 0 for automatic mapping.
         failure: why no Run could be started.
     """
 
@@ -55,6 +57,8 @@ class Work(msgspec.Struct, eq=False, kw_only=True):
     todos: tuple[Todo, ...] = ()
     done: list[RunDone] = []
     faults: Violations | None = None
+    left_out: LeftOut | None = None
+    source_revision: int = 0
     failure: Diagnosis | None = None
 
     def diagnose(self) -> Diagnosis | None:

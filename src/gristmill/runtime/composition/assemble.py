@@ -8,6 +8,7 @@ from gristmill.engine.dispatcher import Dispatcher
 from gristmill.engine.link import DispatcherLink, EngineLink
 from gristmill.engine.metrics import DispatcherMetrics, EngineMetrics
 from gristmill.engine.service import Engine
+from gristmill.intake.ids import SegmentIds
 from gristmill.runtime.composition.decode import RecordDecoder
 from gristmill.runtime.composition.flows import load_flows, used_part
 from gristmill.runtime.composition.limits import dispatcher_settings, engine_settings
@@ -48,11 +49,13 @@ def assemble_engine(spec: GroupSpec, store: Store, *, owner: str, link: EngineLi
     providers = find_providers()
     refuse_missing(registry, providers)
     settings = engine_settings(spec.settings)
+    clock = SystemClock()
     engine = Engine(
         link=link,
         state=store.state,
         log=store.log,
-        clock=SystemClock(),
+        clock=clock,
+        ids=SegmentIds(store.state, clock),
         owner=owner,
         generators=spec.generators,
         plans=registry.plans,

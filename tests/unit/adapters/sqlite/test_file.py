@@ -17,9 +17,11 @@ from gristmill.adapters.sqlite.file import writer as writer_module
 from gristmill.adapters.sqlite.file.checkpointer import copy_log
 from gristmill.adapters.sqlite.file.connection import StoreFile
 from gristmill.adapters.sqlite.file.errors import translate
-from gristmill.adapters.sqlite.file.schema import SCHEMA_VERSION
+from gristmill.adapters.sqlite.file.schema import APPLICATION_ID, SCHEMA_VERSION
 from gristmill.adapters.sqlite.file.writer import Job, Turn, Writer
 from gristmill.domain.errors import ConfigError, GristmillError, OutcomeUnknown, Unavailable, UsageError
+from gristmill.domain.ids import ItemId
+from gristmill.domain.input_key import InputKey
 from gristmill.domain.log import NewRecord
 from gristmill.testing.slow_disk import SlowFsync
 
@@ -59,6 +61,42 @@ async def test_a_store_of_a_newer_schema_is_refused(path: Path) -> None:
     connection.close()
     with pytest.raises(ConfigError, match="schema version"):
         open_store(path)
+
+
+async def test_a_store_of_version_1_is_brought_up_to_date(path: Path) -> None:
+    connection = apsw.Connection(str(path))
+    connection.execute((Path(__file__).parent / "schema_1.sql").read_text(encoding="utf-8"))
+    connection.execute("INSERT INTO schema_version VALUES(1); INSERT INTO tally VALUES('position', 0)")
+    connection.execute("INSERT INTO id_map VALUES('posts', 'a', 7), ('posts', 'b', 8)")
+    connection.execute("INSERT INTO quarantine VALUES(1, 'g', 3, 'posts', 'r', 5, x'91a176', x'00')")
+    connection.pragma("application_id", APPLICATION_ID)
+    connection.close()
+    store = open_store(path)
+    assert await store.state.resolve("posts", ["a", "b"]) == {"a": 7, "b": 8}
+    assert await store.state.input_keys([ItemId(7)]) == {7: InputKey("main", "posts", "a")}
+    [quarantined] = await store.state.quarantined()
+    assert (quarantined.violations, quarantined.source_revision) == (("v",), 0)
+    await store.close()
+    await open_store(path).close()
+
+
+async def test_an_old_store_has_the_tables_of_a_new_one(path: Path, tmp_path: Path) -> None:
+    old = apsw.Connection(str(path))
+    old.execute((Path(__file__).parent / "schema_1.sql").read_text(encoding="utf-8"))
+    old.execute("INSERT INTO schema_version VALUES(1)")
+    old.pragma("application_id", APPLICATION_ID)
+    old.close()
+    shapes = []
+    for file in (path, tmp_path / "new.sqlite"):
+        await open_store(file).close()
+        connection = apsw.Connection(str(file))
+        names = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema ORDER BY name")]
+        columns = {
+            name: list(connection.execute(f"SELECT name, type, pk FROM pragma_table_info('{name}')")) for name in names
+        }
+        shapes.append((names, columns))
+        connection.close()
+    assert shapes[0] == shapes[1]
 
 
 def test_a_path_that_cannot_be_made_is_refused(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The tables of one store, version 1.
+"""The tables of one store, version 2. A file of an earlier version is brought up to date when it is opened.
 
 Log: `log` holds records of all topics under one growing position, which is their offset. A group (`grp`) has a cursor
 over its topic; records behind the cursor have a row in `lease` until they are accepted: with an owner while leased,
@@ -11,21 +11,25 @@ A run keeps the position of its record, so runs are told apart under their posit
 over all of them would dirty a page of its own for every run. Only a run whose record was not accepted with it is open
 and found by its id alone, since only such a record can come back. `join_member` is a forest of disjoint sets per
 space: a root (parent 0) knows the size and leader of its group. `tally` holds counts that would need scans.
+`id_map.raw` is the input id where `input_id` is only its hash. `definition` keeps every revision of what was published,
+and `definition_row` tells what is new.
 
 Everything that many rows share (topics, owners, generators, spaces) is a small number.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import apsw
 
 from gristmill.domain.errors import ConfigError
 
-__all__ = ["SCHEMA_VERSION", "prepare_schema"]
+__all__ = ["APPLICATION_ID", "SCHEMA_VERSION", "prepare_schema"]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 APPLICATION_ID = 0x67726973
 """Marks a file as ours ("gris")."""
 
@@ -56,8 +60,9 @@ CREATE INDEX dead_open ON dead(grp_id) WHERE is_open;
 CREATE TABLE generator(generator_id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE space(space_id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE id_segment(namespace TEXT PRIMARY KEY, day INTEGER NOT NULL, next INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE id_map(source TEXT NOT NULL, input_id TEXT NOT NULL, item_id INTEGER NOT NULL,
-    PRIMARY KEY(source, input_id)) WITHOUT ROWID;
+CREATE TABLE id_map(tenant TEXT NOT NULL, source TEXT NOT NULL, input_id TEXT NOT NULL, item_id INTEGER NOT NULL,
+    raw TEXT, PRIMARY KEY(tenant, source, input_id)) WITHOUT ROWID;
+CREATE INDEX id_map_by_item ON id_map(item_id);
 CREATE TABLE item(item_id INTEGER PRIMARY KEY, revision INTEGER NOT NULL, body BLOB NOT NULL);
 CREATE TABLE run(run_row INTEGER PRIMARY KEY, run_id BLOB NOT NULL, item_id INTEGER NOT NULL,
     generator_id INTEGER NOT NULL, position INTEGER NOT NULL, status INTEGER NOT NULL, is_open INTEGER NOT NULL,
@@ -80,15 +85,38 @@ CREATE TABLE sighting(space_id INTEGER NOT NULL, key TEXT NOT NULL, at_ms INTEGE
     PRIMARY KEY(space_id, key, at_ms, position, item_id)) WITHOUT ROWID;
 CREATE TABLE quarantine(quarantine_id INTEGER PRIMARY KEY AUTOINCREMENT, generator TEXT NOT NULL,
     position INTEGER NOT NULL, source TEXT NOT NULL, reason TEXT NOT NULL, at_ms INTEGER NOT NULL,
-    violations BLOB NOT NULL, raw BLOB NOT NULL);
+    violations BLOB NOT NULL, raw BLOB NOT NULL, source_revision INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX quarantine_by_position ON quarantine(position);
 CREATE TABLE cache(key TEXT PRIMARY KEY, value TEXT NOT NULL, until_ms INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX cache_by_end ON cache(until_ms);
+CREATE TABLE definition(definition_row INTEGER PRIMARY KEY, kind TEXT NOT NULL, tenant TEXT NOT NULL,
+    name TEXT NOT NULL, revision INTEGER NOT NULL, hash TEXT NOT NULL, at_ms INTEGER NOT NULL, actor TEXT NOT NULL,
+    body TEXT NOT NULL, UNIQUE(kind, tenant, name, revision));
 """
+
+STEPS: Mapping[int, str] = MappingProxyType(
+    {
+        1: """
+CREATE TABLE new_id_map(tenant TEXT NOT NULL, source TEXT NOT NULL, input_id TEXT NOT NULL, item_id INTEGER NOT NULL,
+    raw TEXT, PRIMARY KEY(tenant, source, input_id)) WITHOUT ROWID;
+INSERT INTO new_id_map SELECT 'main', source, input_id, item_id, NULL FROM id_map;
+DROP TABLE id_map;
+ALTER TABLE new_id_map RENAME TO id_map;
+CREATE INDEX id_map_by_item ON id_map(item_id);
+ALTER TABLE quarantine ADD COLUMN source_revision INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE definition(definition_row INTEGER PRIMARY KEY, kind TEXT NOT NULL, tenant TEXT NOT NULL,
+    name TEXT NOT NULL, revision INTEGER NOT NULL, hash TEXT NOT NULL, at_ms INTEGER NOT NULL, actor TEXT NOT NULL,
+    body TEXT NOT NULL, UNIQUE(kind, tenant, name, revision));
+""",
+    }
+)
+"""Version -> what makes a file of that version one of the next. Whoever changes TABLES adds a step."""
 
 
 def prepare_schema(connection: apsw.Connection, path: Path) -> None:
-    """Create the tables in an empty file, or check that they are ours; call it inside a write transaction.
+    """Create the tables in an empty file, or check that they are ours and bring them up to date.
+
+    Call it inside a write transaction: an update happens as a whole or not at all.
 
     Raises:
         ConfigError: another program's file, or a store of a newer Gristmill.
@@ -105,6 +133,10 @@ def prepare_schema(connection: apsw.Connection, path: Path) -> None:
         advice = "choose another path: this file belongs to another program"
         raise ConfigError(f"{path} is not a Gristmill store", value=application_id, advice=advice)
     version = connection.execute("SELECT version FROM schema_version").get
+    while version in STEPS:
+        connection.execute(STEPS[version])
+        version += 1
+        connection.execute("UPDATE schema_version SET version = ?", (version,))
     if version != SCHEMA_VERSION:
         advice = f"this Gristmill reads schema version {SCHEMA_VERSION}: start the one that wrote the file, or newer"
         raise ConfigError(f"store {path} has another schema version", value=version, advice=advice)

@@ -9,6 +9,7 @@ from gristmill.adapters.packing import pack
 from gristmill.adapters.sqlite.file.writer import Turn
 from gristmill.adapters.sqlite.log.settling import drop_leases
 from gristmill.adapters.sqlite.state.guards import decide_outcomes
+from gristmill.adapters.sqlite.state.identities import INSERT_IDS
 from gristmill.adapters.sqlite.state.packed import Layout, PackedCommits, PackedRun, lay_out
 from gristmill.adapters.sqlite.state.repeating import find_known_runs, replace_run
 from gristmill.adapters.sqlite.state.sharing import contribute
@@ -31,7 +32,6 @@ INSERT INTO item(item_id, revision, body)
 SELECT value ->> 0, value ->> 1, substr(?2, value ->> 2, value ->> 3) FROM jsonb_each(?1) WHERE true
 ON CONFLICT DO UPDATE SET revision = excluded.revision, body = excluded.body WHERE excluded.revision > item.revision
 """
-INSERT_IDS = "INSERT OR IGNORE INTO id_map SELECT value ->> 0, value ->> 1, value ->> 2 FROM jsonb_each(?1)"
 INSERT_EVENTS = """
 INSERT INTO event(item_id, body) SELECT value ->> 0, substr(?2, value ->> 1, value ->> 2) FROM jsonb_each(?1)
 """
@@ -41,7 +41,8 @@ SELECT substr(?2, value ->> 0, 16), value ->> 1, value ->> 2, value ->> 3, subst
 FROM jsonb_each(?1)
 """
 INSERT_QUARANTINE = """
-INSERT INTO quarantine(generator, position, source, reason, at_ms, violations, raw) VALUES(?, ?, ?, ?, ?, ?, ?)
+INSERT INTO quarantine(generator, position, source, source_revision, reason, at_ms, violations, raw)
+VALUES(?, ?, ?, ?, ?, ?, ?, ?)
 """
 COUNT = "INSERT INTO tally VALUES(?1, ?2) ON CONFLICT DO UPDATE SET value = value + excluded.value"
 
@@ -109,7 +110,16 @@ def _insert_runs(turn: Turn, layout: Layout) -> int:
 
 def _write_quarantines(turn: Turn, quarantines: Sequence[Quarantine]) -> None:
     rows = [
-        (one.generator, one.position, one.source, one.reason, one.at_ms, pack(one.violations), one.raw)
+        (
+            one.generator,
+            one.position,
+            one.source,
+            one.source_revision,
+            one.reason,
+            one.at_ms,
+            pack(one.violations),
+            one.raw,
+        )
         for one in quarantines
     ]
     turn.db.executemany(INSERT_QUARANTINE, rows)

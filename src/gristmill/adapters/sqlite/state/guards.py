@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gristmill.adapters.sqlite.file.rows import from_json
 from gristmill.adapters.sqlite.file.writer import Turn
 from gristmill.adapters.sqlite.log.settling import are_all_owned, owned_indexes
+from gristmill.adapters.sqlite.state.identities import find_mapped
 from gristmill.adapters.sqlite.state.packed import COMMITTED, PackedCommits
 from gristmill.domain.commit import CommitOutcome, Conflict, Fenced, RunCommit
 from gristmill.domain.ids import ItemId
+from gristmill.domain.input_key import storage_form
 
 __all__ = ["decide_outcomes"]
 
-KNOWN_IDS = """
-SELECT json_group_array(json_array(m.source, m.input_id, m.item_id)) FROM jsonb_each(?1) j
-CROSS JOIN id_map m WHERE m.source = j.value ->> 0 AND m.input_id = j.value ->> 1
-"""
-
 FENCED = Fenced()
 
-KnownIds = dict[tuple[str, str], ItemId]
+KnownIds = dict[tuple[str, str, str], ItemId]
 
 
 def decide_outcomes(turn: Turn, packed: PackedCommits) -> list[CommitOutcome]:
@@ -49,8 +45,7 @@ def _fenced_groups(turn: Turn, packed: PackedCommits) -> set[int]:
 def _known_ids(turn: Turn, packed: PackedCommits) -> KnownIds:
     if packed.layout is None or not packed.layout.new_ids:
         return {}
-    found = from_json(turn.db.execute(KNOWN_IDS, (packed.layout.new_ids,)).get)
-    return {(source, input_id): ItemId(item_id) for source, input_id, item_id in found}
+    return find_mapped(turn, packed.layout.new_ids)
 
 
 def _find_conflict(packed: PackedCommits, indexes: Sequence[int], known: KnownIds) -> Conflict | None:
@@ -60,7 +55,7 @@ def _find_conflict(packed: PackedCommits, indexes: Sequence[int], known: KnownId
         commit = packed.commits[index]
         if isinstance(commit, RunCommit) and commit.is_new_item:
             item = commit.item
-            name = (item.source, item.input_id)
+            name = (item.tenant, item.source, storage_form(item.input_id))
             existing = known.get(name)
             if existing is None:
                 existing = new.setdefault(name, item.item_id)

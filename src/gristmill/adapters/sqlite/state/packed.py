@@ -11,6 +11,7 @@ from gristmill.adapters.grouping import indexes_by_lease
 from gristmill.adapters.packing import pack, pack_into, pack_item, pack_run
 from gristmill.adapters.placed import PlacedContribution
 from gristmill.adapters.sqlite.file.rows import to_json
+from gristmill.adapters.sqlite.state.identities import MappingRow, mapping_row
 from gristmill.domain.commit import Commit, CommitOutcome, Committed, Quarantine, RunCommit
 from gristmill.domain.ids import ItemId
 from gristmill.domain.log import Lease
@@ -164,7 +165,7 @@ class _Rows:
     slab: bytearray = field(default_factory=bytearray)
     runs: defaultdict[tuple[str, bool], list[Row]] = field(default_factory=lambda: defaultdict(list))
     items: list[Row] = field(default_factory=list)
-    new_ids: list[tuple[str, str, ItemId]] = field(default_factory=list)
+    new_ids: list[MappingRow] = field(default_factory=list)
     events: list[Row] = field(default_factory=list)
     effects: list[tuple[int | str, ...]] = field(default_factory=list)
     newest: dict[ItemId, RunCommit] = field(default_factory=dict)
@@ -184,7 +185,7 @@ class _Rows:
             row_of_effect = (start + 1, effect.task, effect.sink, effect.mode, *self._place(pack(effect)))
             self.effects.append(row_of_effect)
         if commit.is_new_item:
-            self.new_ids.append((item.source, item.input_id, item.item_id))
+            self.new_ids.append(mapping_row(item.tenant, item.source, item.input_id, item.item_id))
         known = self.newest.setdefault(item.item_id, commit)
         if item.revision > known.item.revision:
             self.newest[item.item_id] = commit

@@ -23,12 +23,8 @@ __all__ = [
     "read_quarantined",
     "read_runs",
     "read_runs_between",
-    "resolve_ids",
 ]
 
-RESOLVE = """
-SELECT input_id, item_id FROM id_map WHERE source = ?1 AND input_id IN (SELECT value FROM json_each(?2))
-"""
 ENDED = """
 SELECT lower(hex(run_id)) FROM run INDEXED BY run_open
 WHERE is_open AND run_id IN (SELECT unhex(value) FROM json_each(?1)) AND status <> ?2
@@ -44,18 +40,13 @@ SELECT position FROM run JOIN generator USING(generator_id) WHERE generator.name
 ORDER BY position LIMIT 1 OFFSET ?3 - 1
 """
 QUARANTINED = """
-SELECT quarantine_id, source, generator, position, raw, reason, violations, at_ms FROM quarantine
+SELECT quarantine_id, source, generator, position, raw, reason, violations, at_ms, source_revision FROM quarantine
 WHERE position > ?2 AND ?1 IN ('', generator) ORDER BY position, quarantine_id LIMIT ?3
 """
 
 _texts_decoder = msgspec.msgpack.Decoder(tuple[str, ...])
 FAILED = STATUSES.index("failed")
 NO_BOUND = (1 << 63) - 1
-
-
-def resolve_ids(db: apsw.Connection, source: str, input_ids: Sequence[str]) -> dict[str, ItemId]:
-    """Return the item ids of those input ids that are known."""
-    return {input_id: ItemId(item_id) for input_id, item_id in db.execute(RESOLVE, (source, to_json(list(input_ids))))}
 
 
 def read_ended(db: apsw.Connection, run_ids: Sequence[RunId]) -> set[RunId]:
@@ -98,6 +89,7 @@ def read_quarantined(db: apsw.Connection, generator: str, *, after: int, limit: 
             reason=row[5],
             violations=_texts_decoder.decode(row[6]),
             at_ms=row[7],
+            source_revision=row[8],
         )
         for row in db.execute(QUARANTINED, (generator, after, limit))
     ]

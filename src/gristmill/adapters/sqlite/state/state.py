@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 
-from gristmill.adapters.checks import check_commits, check_limit, check_run_id
+from gristmill.adapters.checks import check_commits, check_input_ids, check_limit, check_run_id
 from gristmill.adapters.grouping import indexes_by_lease
 from gristmill.adapters.sqlite.file.reader import Reader
 from gristmill.adapters.sqlite.file.writer import Job, Turn, Writer
-from gristmill.adapters.sqlite.state import reading
+from gristmill.adapters.sqlite.state import identities, reading
 from gristmill.adapters.sqlite.state.committing import write_commits
 from gristmill.adapters.sqlite.state.packed import PackedCommits, pack_commits
 from gristmill.adapters.sqlite.state.resolving import read_contributions
@@ -17,6 +17,7 @@ from gristmill.domain.commit import Commit, CommitOutcome, StoredQuarantine, Sto
 from gristmill.domain.contribution import Resolved
 from gristmill.domain.errors import OutcomeUnknown, Unavailable, UsageError
 from gristmill.domain.ids import ItemId, RunId, Segment, decide_segment
+from gristmill.domain.input_key import TENANT_DEFAULT, InputKey
 from gristmill.domain.item import Item
 from gristmill.domain.run import Event
 from gristmill.ports.faults import fault
@@ -57,9 +58,23 @@ class SqliteState:
         fault("commit.after")
         return outcomes
 
-    async def resolve(self, source: str, input_ids: Sequence[str]) -> dict[str, ItemId]:
+    async def resolve(
+        self, source: str, input_ids: Sequence[str], *, tenant: str = TENANT_DEFAULT
+    ) -> dict[str, ItemId]:
         """Return the item ids of those input ids that are known."""
-        return await self._reader.do(lambda db: reading.resolve_ids(db, source, input_ids))
+        check_input_ids(input_ids)
+        return await self._reader.do(lambda db: identities.resolve_ids(db, tenant, source, input_ids))
+
+    async def map_ids(
+        self, source: str, proposed: Mapping[str, ItemId], *, tenant: str = TENANT_DEFAULT
+    ) -> dict[str, ItemId]:
+        """Give each input id its proposed item id unless it has one, and return what each has now."""
+        check_input_ids(proposed)
+        return await self._writer.do(Job(lambda turn: identities.map_ids(turn, tenant, source, proposed)))
+
+    async def input_keys(self, item_ids: Sequence[ItemId]) -> dict[ItemId, InputKey]:
+        """Return what the outside world calls these items; unknown ones are absent."""
+        return await self._reader.do(lambda db: identities.read_keys(db, item_ids))
 
     async def take_segment(self, namespace: str, *, day: int, step: int) -> Segment:
         """Take `step` running numbers for good, in one durable transaction."""
