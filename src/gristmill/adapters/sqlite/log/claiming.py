@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -74,7 +75,7 @@ class Claimed:
     due: dict[int, tuple[int, int]] | None = None
     fresh_after: int = 0
     fresh_upto: int = 0
-    deliveries: tuple[Delivery, ...] = ()
+    deliveries: Sequence[Delivery] = ()
 
     @property
     def has_due(self) -> bool:
@@ -124,16 +125,21 @@ class Claim:
     def finish(self, turn: Turn, claimed: Claimed) -> Claimed:
         """Read the leased records; their leases keep them from being trimmed."""
         deliveries: list[Delivery] = []
-        if claimed.due:
-            for position, *rest in turn.db.execute(READ_DUE, (to_json(list(claimed.due)),)):
-                deliveries.append(self._delivery(position, *claimed.due[position], rest))
         if claimed.fresh_upto > claimed.fresh_after:
             bindings = (claimed.topic_id, claimed.fresh_after, claimed.fresh_upto, self.now_ms)
-            for position, *rest in turn.db.execute(READ_FRESH, bindings):
-                deliveries.append(self._delivery(position, 1, 1, rest))
+            for position, key, headers, value, appended_at_ms in turn.db.execute(READ_FRESH, bindings):
+                lease = Lease(self.topic, self.group, position, self.owner, 1)
+                decoded = _headers_decoder.decode(headers) if headers else {}
+                deliveries.append(Delivery(lease, value, key, decoded, 1, appended_at_ms))
         if claimed.due:
+            rows = turn.db.execute(READ_DUE, (to_json(list(claimed.due)),))
+            for position, key, headers, value, appended_at_ms in rows:
+                epoch, attempt = claimed.due[position]
+                lease = Lease(self.topic, self.group, position, self.owner, epoch)
+                decoded = _headers_decoder.decode(headers) if headers else {}
+                deliveries.append(Delivery(lease, value, key, decoded, attempt, appended_at_ms))
             deliveries.sort(key=lambda delivery: delivery.lease.offset)
-        claimed.deliveries = tuple(deliveries)
+        claimed.deliveries = deliveries
         return claimed
 
     def _lease_due(self, turn: Turn, claimed: Claimed, ids: tuple[int, int], *, limit: int, sql: str) -> None:
@@ -165,9 +171,3 @@ class Claim:
         window = max(limit, SCAN_RECORDS_MAX)
         bound = turn.db.execute(BOUND_FRESH, (*place, limit, self.now_ms, window)).get
         return int(bound or turn.db.execute(LAST_FRESH, (*place, window)).get)
-
-    def _delivery(self, position: int, epoch: int, attempt: int, rest: list[object]) -> Delivery:
-        key, headers, value, appended_at_ms = rest
-        lease = Lease(self.topic, self.group, position, self.owner, epoch)
-        decoded = _headers_decoder.decode(headers) if isinstance(headers, str) else {}
-        return Delivery(lease, value, key, decoded, attempt, appended_at_ms)  # type: ignore[arg-type]
