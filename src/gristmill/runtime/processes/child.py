@@ -33,9 +33,14 @@ _log = structlog.get_logger()
 
 
 class Child:
-    """A process with its channel. Made anew for each start of it."""
+    """A process with its channel. Made anew for each start of it.
 
-    def __init__(self, begin: Begin, launched: Launched) -> None:
+    Args:
+        on_started: called when it does its work.
+    """
+
+    def __init__(self, begin: Begin, launched: Launched, *, on_started: Callable[[], None]) -> None:
+        self._on_started = on_started
         self.name = begin.name
         self.role = begin.role
         self._begin = begin
@@ -109,6 +114,7 @@ class Child:
             match message:
                 case Started():
                     self.started.set()
+                    self._on_started()
                 case Refused(text=text):
                     self.refusal = text
                 case Drained():

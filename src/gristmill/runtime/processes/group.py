@@ -45,6 +45,7 @@ class ProcessGroup:
         engines = [f"engine-{number}" for number in range(1, spec.settings.engine.count + 1)]
         self._roles = {**dict.fromkeys(engines, "engine"), "dispatcher": "dispatcher"}
         self._children: dict[str, Child] = {}
+        self._started = {name: asyncio.Event() for name in self._roles}
         self._main: asyncio.Task[None] | None = None
         self._stopping = asyncio.Event()
 
@@ -52,7 +53,7 @@ class ProcessGroup:
         """Start every child and return when all of them have started.
 
         Raises:
-            ConfigError: a child refused to start, died, or did not start in time; all others are gone then.
+            ConfigError: a child refused to start, ended, or did not start in time; all others are gone then.
         """
         self._main = asyncio.create_task(self._keep_all(), name="group")
         starting = asyncio.create_task(self._wait_started())
@@ -61,7 +62,7 @@ class ProcessGroup:
         if starting.done() and not self._main.done():
             return
         starting.cancel()
-        late = [name for name in self._roles if name not in self._children or not self._children[name].started.is_set()]
+        late = [name for name, started in self._started.items() if not started.is_set()]
         await self._end(grace_ms=0)
         await self.join()
         raise ConfigError(f"processes did not start within {timeout_s:g} s", value=", ".join(late))
@@ -110,9 +111,7 @@ class ProcessGroup:
         return ChildState(name, role, "" if child.started.is_set() else "has not started yet")
 
     async def _wait_started(self) -> None:
-        # Children are made by their keepers in the first round of the loop.
-        await asyncio.sleep(0)
-        await asyncio.gather(*(self._children[name].started.wait() for name in self._roles))
+        await asyncio.gather(*(started.wait() for started in self._started.values()))
 
     async def _keep_all(self) -> None:
         keepers = [asyncio.create_task(self._keep(name, role), name=name) for name, role in self._roles.items()]
@@ -129,9 +128,9 @@ class ProcessGroup:
 
     async def _keep(self, name: str, role: str) -> None:
         """Fill one place of the group until it stops or this child has died too often."""
-        has_started = False
+        started = self._started[name]
         while not self._stopping.is_set():
-            child = Child(Begin(role, name, self._spec), self._launch(role))
+            child = Child(Begin(role, name, self._spec), self._launch(role), on_started=started.set)
             self._children[name] = child
             try:
                 code = await child.live()
@@ -139,8 +138,8 @@ class ProcessGroup:
                 self._children.pop(name)
             if self._stopping.is_set():
                 return
-            has_started = has_started or child.started.is_set()
-            if not has_started:
+            if not started.is_set() and (child.refusal or code >= 0):
+                # One that was killed meanwhile is a death like any other.
                 raise ConfigError(child.refusal or f"{name} ended with code {code} before it had started")
             decision = self._supervision.on_death(name, now_ms=self._clock.monotonic_us() // 1000)
             if isinstance(decision, GiveUp):
