@@ -2,8 +2,8 @@
 
 Commands are imported when they are called, so that `gristmill --help` answers at once.
 
-Exit codes: 0 done; 1 something outside failed (or the group does not serve); 2 the call or the configuration is wrong;
-3 done, but records failed or are in quarantine; 130 interrupted.
+Exit codes: 0 done; 1 something outside failed (or the group does not serve); 2 the call, the configuration or the input
+is wrong; 3 done, but records failed or are in quarantine; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError
 
-from gristmill.domain.errors import ConfigError, GristmillError, UsageError
+from gristmill.domain.errors import ConfigError, DataError, GristmillError, UsageError
 
 __all__ = ["EXIT_FAULTY", "EXIT_INTERRUPTED", "EXIT_OK", "EXIT_TROUBLE", "EXIT_USAGE", "build_app", "main"]
 
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_USAGE
     except GristmillError as error:
         print(f"gristmill: {error}", file=sys.stderr)
-        return EXIT_USAGE if isinstance(error, (UsageError, ConfigError)) else EXIT_TROUBLE
+        return EXIT_USAGE if isinstance(error, (UsageError, ConfigError, DataError)) else EXIT_TROUBLE
     except BrokenPipeError:
         # Whoever read our output has had enough.
         sys.stderr.close()

@@ -38,7 +38,9 @@ def clear_metrics(folder: Path) -> None:
 
 
 def forget_process(pid: int) -> None:
-    """Take back gauges of a process that has died; what it counted stays."""
+    """Take back gauges of a process that has died; what it counted stays. Does nothing where nobody counts."""
+    if METRICS_VARIABLE not in os.environ:
+        return
     from prometheus_client import multiprocess
 
     multiprocess.mark_process_dead(pid)  # type: ignore[no-untyped-call]

@@ -43,14 +43,16 @@ class Summary(msgspec.Struct):
         return not (self.statuses["failed"] or self.statuses["quarantined"])
 
 
-def check_output(path: Path | None) -> None:
+def check_output(path: Path | None, *, input: Path) -> None:
     """Refuse an output that cannot be written, before any work is done.
 
     Raises:
-        UsageError: it is a folder, or its folder does not exist or cannot be written.
+        UsageError: it is the input or a folder, or its folder does not exist or cannot be written.
     """
     if path is None or path == STDOUT:
         return
+    if path.resolve() == input.resolve():
+        raise UsageError("output would replace the input", value=str(path), advice="name another file")
     if path.is_dir():
         raise UsageError("output is a folder", value=str(path), advice="name a file in it")
     if not path.absolute().parent.is_dir():

@@ -85,7 +85,7 @@ async def run_input(
         UsageError, ConfigError: nothing was done.
         Unavailable: the group has given up; a repeat goes on where it stopped.
     """
-    check_output(request.output)
+    check_output(request.output, input=request.input)
     input_file = open_input(request.input)
     refuse_unmapped(input_file, request.fields)
     registry, file_flows = load_flows(settings, flow_files=request.flow_files)

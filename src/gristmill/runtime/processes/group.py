@@ -19,6 +19,7 @@ from gristmill.runtime.processes.channel import Begin
 from gristmill.runtime.processes.child import Child, Launch
 from gristmill.runtime.processes.supervision_core import GiveUp, Supervision
 from gristmill.runtime.spec import GroupSpec
+from gristmill.runtime.telemetry import forget_process
 
 __all__ = ["ProcessGroup"]
 
@@ -138,6 +139,7 @@ class ProcessGroup:
                 self._children.pop(name)
             if self._stopping.is_set():
                 return
+            forget_process(child.pid)
             if not started.is_set() and (child.refusal or code >= 0):
                 # One that was killed meanwhile is a death like any other.
                 raise ConfigError(child.refusal or f"{name} ended with code {code} before it had started")
