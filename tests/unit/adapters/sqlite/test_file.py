@@ -14,7 +14,7 @@ from gristmill.adapters.local_host import FairTurn
 from gristmill.adapters.sqlite import SqliteStore
 from gristmill.adapters.sqlite.file import checkpointer as checkpointer_module
 from gristmill.adapters.sqlite.file import writer as writer_module
-from gristmill.adapters.sqlite.file.checkpointer import copy_log
+from gristmill.adapters.sqlite.file.checkpointer import WriteAheadLog
 from gristmill.adapters.sqlite.file.connection import StoreFile
 from gristmill.adapters.sqlite.file.errors import translate
 from gristmill.adapters.sqlite.file.schema import APPLICATION_ID, SCHEMA_VERSION
@@ -251,17 +251,15 @@ async def test_a_log_that_was_copied_to_its_end_starts_over(path: Path, monkeypa
     monkeypatch.setattr(checkpointer_module, "LOG_PAGES_MAX", 60)
     monkeypatch.setattr(checkpointer_module, "PAGES_PER_TURN_MAX", 0)
     store = open_store(path)
-    turn = FairTurn(path)
-    connection = StoreFile(path).open_reader()
+    log = WriteAheadLog(StoreFile(path))
     sizes = []
     for _ in range(4):
         await store.log.append("t", [NewRecord(b"x" * 8_000)] * 100)
         sizes.append(path.with_name(path.name + "-wal").stat().st_size)
-        copy_log(connection, turn)
+        log.copy()
     assert sizes[0] > 100 * 8_192
     assert max(sizes) < 2 * sizes[0]
-    connection.close()
-    turn.close()
+    log.close()
     await store.close()
 
 

@@ -3,6 +3,10 @@
 SQLite would do it inside a commit, with every writer of every process waiting. Here it runs while others write. As long
 as they do, it never gets to the end of the log, and the log cannot start over; so when the log has grown long, the
 last pages are copied inside a turn of the checkpointer's own, which is short because nearly all are copied by then.
+
+SQLite syncs the file only with the copy that reaches the end of the log. So it is synced here after every copy: else
+the last one, inside the turn, would wait for the disk to take in all the others. It is synced through SQLite's own file
+layer, since closing any other descriptor of the file would drop the locks that this process holds on it.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ import apsw
 from gristmill.adapters.local_host.turn import FairTurn
 from gristmill.adapters.sqlite.file.connection import StoreFile
 
-__all__ = ["Checkpointer", "copy_log"]
+__all__ = ["Checkpointer", "WriteAheadLog"]
 
 LOG_PAGES_MAX = 8_000
 """64 MiB of pages; a longer log slows every reader down."""
@@ -49,38 +53,55 @@ class Checkpointer:
             self._thread = None
 
     def _work(self) -> None:
-        connection = self._file.open_reader()
-        turn = FairTurn(self._file.path)
+        log = WriteAheadLog(self._file)
         while True:
             self._is_wanted.wait()
             self._is_wanted.clear()
             if self._is_closing:
                 break
             try:
-                copy_log(connection, turn)
+                log.copy()
             except apsw.Error:
                 continue  # Another process is at it, or the disk is full; the log stays and is copied later.
-        turn.close()
-        connection.close()
+        log.close()
 
 
-def copy_log(connection: apsw.Connection, turn: FairTurn) -> None:
-    """Copy the log beside the writers, and to its end in a turn when it has grown long.
+class WriteAheadLog:
+    """The write-ahead log of a store, as seen by whoever copies it."""
 
-    Raises:
-        apsw.Error: another process copies it, or the disk failed.
-    """
-    log_pages, copied = _copy_beside_writers(connection)
-    if log_pages <= LOG_PAGES_MAX:
-        return
-    for _ in range(ROUNDS_MAX):
-        if log_pages - copied <= PAGES_PER_TURN_MAX:
-            break
-        log_pages, copied = _copy_beside_writers(connection)
-    with turn:
-        _copy_beside_writers(connection)
+    def __init__(self, file: StoreFile) -> None:
+        self._connection = file.open_reader()
+        self._turn = FairTurn(file.path)
+        flags = apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READWRITE
+        self._target = apsw.VFSFile(file.vfs or "", str(file.path), [flags, 0])
 
+    def copy(self) -> None:
+        """Copy the log beside the writers, and to its end in a turn when it has grown long.
 
-def _copy_beside_writers(connection: apsw.Connection) -> tuple[int, int]:
-    """Copy what can be copied without waiting for anyone; return the pages of the log and how many are copied."""
-    return connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        Raises:
+            apsw.Error: another process copies it, or the disk failed.
+        """
+        log_pages, copied = self._copy_and_sync()
+        if log_pages <= LOG_PAGES_MAX:
+            return
+        for _ in range(ROUNDS_MAX):
+            if log_pages - copied <= PAGES_PER_TURN_MAX:
+                break
+            log_pages, copied = self._copy_and_sync()
+        with self._turn:
+            self._copy_some()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._target.xClose()
+        self._turn.close()
+        self._connection.close()
+
+    def _copy_and_sync(self) -> tuple[int, int]:
+        pages = self._copy_some()
+        self._target.xSync(apsw.SQLITE_SYNC_NORMAL)
+        return pages
+
+    def _copy_some(self) -> tuple[int, int]:
+        """Copy what can be copied without waiting for anyone; return the pages of the log and how many are copied."""
+        return self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)

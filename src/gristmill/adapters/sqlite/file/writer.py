@@ -31,8 +31,8 @@ T = TypeVar("T")
 TURN_US_MAX = 5_000
 """Estimated work of one turn; a single job may exceed it."""
 
-CHECKPOINT_PAGES = 1_000
-"""After so many pages written the log is copied to the file (8 MiB)."""
+CHECKPOINT_PAGES = 500
+"""After so many pages written the log is copied to the file (4 MiB): the disk takes in a little often, not much at once."""
 
 
 @dataclass(frozen=True, slots=True)
