@@ -32,7 +32,7 @@ TURN_US_MAX = 5_000
 """Estimated work of one turn; a single job may exceed it."""
 
 CHECKPOINT_PAGES = 500
-"""After so many pages written the log is copied to the file (4 MiB): the disk takes in a little often, not much at once."""
+"""After so many pages written the log is copied to the file (4 MiB): little and often, so that no sync is long."""
 
 
 @dataclass(frozen=True, slots=True)
