@@ -24,12 +24,16 @@ ConfigFile = Annotated[
 FlowFiles = Annotated[
     tuple[Path, ...],
     Parameter(
-        name="--flow", help="Python file with plans of your own; may be repeated.", negative="", show_default=False
+        name="--flow",
+        help="Python files with your plans.",
+        consume_multiple=True,
+        negative="",
+        show_default=False,
     ),
 ]
 PlanKeys = Annotated[
     tuple[str, ...],
-    Parameter(name="--plan", help="Plan to run; may be repeated.", negative="", show_default=False),
+    Parameter(name="--plan", help="Plans to run.", consume_multiple=True, negative="", show_default=False),
 ]
 MapTexts = Annotated[
     tuple[str, ...],
