@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import msgspec
 
-from gristmill.domain.errors import InvariantBroken
 from gristmill.domain.item import Item
 from gristmill.domain.outcome import Done, End, Skip
 from gristmill.domain.run import TaskReport
@@ -37,11 +36,11 @@ class Kit(msgspec.Struct, frozen=True, eq=False):
 
 
 class _Postponed(msgspec.Struct, frozen=True):
-    """A task that has to wait before its next attempt, met where nothing can wait."""
+    """A task met where nothing can wait: one that does not run inline, or has to wait before its next attempt."""
 
     step: Step
     attempts: Attempts
-    again: Again
+    again: Again | None
 
 
 class Walk:
@@ -77,7 +76,11 @@ class Walk:
         self._follow(self.marking.start())
         for late in self._postponed:
             # What closed the Run may have come after the postponement.
-            if not self.marking.wants(late.step.index):
+            if self.marking.wants(late.step.index):
+                continue
+            if late.again is None:
+                self._follow(self.marking.on_withdrawn(late.step.index))
+            else:
                 self._follow(self._settle(late.step, late.attempts.calls, late.again.otherwise))
         self._postponed = [late for late in self._postponed if self.marking.states[late.step.index] == "running"]
         return not self._postponed
@@ -150,7 +153,7 @@ class Walk:
         if ending is not None:
             return self._settle(step, 0, ending)
         if not step.is_inline:
-            self._spawn(step, attempts, None)
+            self._go_aside(step, attempts, None)
             return []
         return self._judge(step, attempts, self._call_inline(step, attempts))
 
@@ -171,10 +174,7 @@ class Walk:
             return self._settle(step, attempts.calls, answer)
         if not self.marking.wants(step.index):
             return self._settle(step, attempts.calls, answer.otherwise)
-        if self._group is None:
-            self._postponed.append(_Postponed(step, attempts, answer))
-        else:
-            self._spawn(step, attempts, answer)
+        self._go_aside(step, attempts, answer)
         return []
 
     def _settle(self, step: Step, calls: int, ending: Ending) -> list[int]:
@@ -204,10 +204,11 @@ class Walk:
                 sleeper.cancel()
         return ready
 
-    def _spawn(self, step: Step, attempts: Attempts, again: Again | None) -> None:
+    def _go_aside(self, step: Step, attempts: Attempts, again: Again | None) -> None:
         if self._group is None:
-            raise InvariantBroken("a task that has to wait was started where nothing can wait", value=step.name)
-        self._group.create_task(self._attend(step, attempts, again))
+            self._postponed.append(_Postponed(step, attempts, again))
+        else:
+            self._group.create_task(self._attend(step, attempts, again))
 
     async def _attend(self, step: Step, attempts: Attempts, again: Again | None) -> None:
         """See one task that waits to its ending, then go on with what that makes ready."""
@@ -215,6 +216,9 @@ class Walk:
             # The Run was closed between the order to start this task and its start.
             self._follow(self.marking.on_withdrawn(step.index))
             return
+        if again is None:
+            # It may have been reached long before there was a permit to wait for it.
+            self._began_us[step.index] = self._kit.now_us()
         ending = await self._attempt(step, attempts, again)
         self._follow(self._settle(step, attempts.calls, ending))
 

@@ -15,7 +15,7 @@ from gristmill.domain.item import AppliedLabel, Cell
 from gristmill.engine.driver import Driver, Scope
 from gristmill.ports.clock import Clock
 from tests.driving import ITEM, JumpingClock, build_driver, drive, drive_with, reasons, register, statuses
-from tests.unit.engine.run.samples import Words, flaky, words
+from tests.unit.engine.run.samples import Verdict, Words, flaky, words
 
 
 def test_a_plan_of_inline_tasks_is_driven_without_an_event_loop() -> None:
@@ -24,7 +24,7 @@ def test_a_plan_of_inline_tasks_is_driven_without_an_event_loop() -> None:
     assert ended.cells == (Cell("words", words(ITEM), "words", "words", "7"),)
 
 
-def test_a_plan_with_an_async_task_is_not_begun_without_waiting() -> None:
+def test_a_plan_that_begins_with_an_async_task_is_not_begun_without_waiting() -> None:
     log: list[str] = []
 
     @task
@@ -36,6 +36,59 @@ def test_a_plan_with_an_async_task_is_not_begun_without_waiting() -> None:
 
     assert build_driver(first, second).try_drive_nowait(ITEM, Scope(RunId("r"), "plan")) is None
     assert log == []
+
+
+def test_a_run_whose_async_tasks_are_skipped_ends_without_waiting() -> None:
+    @task
+    def gate(item: Item) -> Words | Skip:
+        return Skip("nothing to wait for")
+
+    @task
+    async def slow(item: Item, words: Words) -> Verdict: ...
+
+    ended = build_driver(words.use(name="own"), gate, slow.use(bind={"words": gate})).try_drive_nowait(
+        ITEM, Scope(RunId("r"), "plan")
+    )
+    assert ended is not None
+    assert statuses(ended) == {"own": "done", "gate": "skipped", "slow": "skipped"}
+
+
+async def test_an_async_task_behind_inline_ones_is_handed_over_with_what_they_found() -> None:
+    log: list[str] = []
+
+    @task
+    def first(item: Item) -> Words:
+        log.append("first")
+        return Words(1)
+
+    @task
+    async def slow(item: Item, words: Words) -> Verdict:
+        log.append("slow")
+        return Verdict(allowed=words.count == 1)
+
+    @task
+    def last(item: Item, verdict: Verdict) -> None:
+        log.append("last")
+
+    driver, scope = build_driver(first, slow, last), Scope(RunId("r"), "plan")
+    assert driver.try_drive_nowait(ITEM, scope) is None
+    assert log == ["first"]
+    ended = await driver.drive(ITEM, scope)
+    assert log == ["first", "slow", "last"]
+    assert statuses(ended) == {"first": "done", "slow": "done", "last": "done"}
+
+
+def test_an_async_task_that_a_closed_run_can_do_without_is_never_started() -> None:
+    @task
+    async def slow(item: Item, words: Words) -> Verdict: ...
+
+    @task
+    def broken(item: Item, words: Words) -> Fail:
+        return Fail("no use")
+
+    ended = build_driver(words, slow, broken).try_drive_nowait(ITEM, Scope(RunId("r"), "plan"))
+    assert ended is not None
+    assert statuses(ended) == {"words": "done", "slow": "not_started", "broken": "failed"}
 
 
 async def test_a_retry_that_has_to_wait_goes_on_in_drive_and_no_finished_task_is_called_again() -> None:
