@@ -44,7 +44,8 @@ def test_a_run_whose_async_tasks_are_skipped_ends_without_waiting() -> None:
         return Skip("nothing to wait for")
 
     @task
-    async def slow(item: Item, words: Words) -> Verdict: ...
+    async def slow(item: Item, words: Words) -> Verdict:
+        raise AssertionError("never started")
 
     ended = build_driver(words.use(name="own"), gate, slow.use(bind={"words": gate})).try_drive_nowait(
         ITEM, Scope(RunId("r"), "plan")
@@ -80,7 +81,8 @@ async def test_an_async_task_behind_inline_ones_is_handed_over_with_what_they_fo
 
 def test_an_async_task_that_a_closed_run_can_do_without_is_never_started() -> None:
     @task
-    async def slow(item: Item, words: Words) -> Verdict: ...
+    async def slow(item: Item, words: Words) -> Verdict:
+        raise AssertionError("never started")
 
     @task
     def broken(item: Item, words: Words) -> Fail:
