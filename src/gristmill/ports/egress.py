@@ -1,0 +1,46 @@
+"""Guarded outgoing HTTP: the only way to an address that somebody outside has chosen."""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol
+
+import msgspec
+
+__all__ = ["Answer", "Egress", "Refusal", "Refused"]
+
+Refusal = Literal["bad_url", "blocked_address", "blocked_port", "too_many_redirects", "too_large"]
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What a server said.
+
+    Attributes:
+        url: of the last hop, after redirects.
+        status: any HTTP status that is no redirect.
+        body: whole, at most the bytes that were asked for; empty for a status of 300 and above.
+    """
+
+    url: str
+    status: int
+    body: bytes
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """Nothing was fetched, and a repeat would be refused again. `detail` is for a person."""
+
+    reason: Refusal
+    detail: str
+
+
+class Egress(Protocol):
+    """Fetches what untrusted input points to."""
+
+    async def get(self, url: str, *, bytes_max: int) -> Answer | Refused:
+        """Fetch with GET, following a few redirects.
+
+        Raises:
+            Unavailable: the host or its answer did not come in time, or broke off; a repeat may help.
+        Guarantees: connects only to addresses that were checked for this very hop, and resolves no name a second time;
+        keeps at most `bytes_max` bytes of the body; sends no credentials.
+        """
+        ...
