@@ -1,5 +1,7 @@
 """The flow `screen`: spam, toxic, duplicate, near-duplicate, low-quality, pii and lang for posts and comments.
 
+Pictures that come with them are labelled nsfw, near-duplicate, similar-picture, listed and unscreened.
+
 It runs out of the box: no key, no download, no service. `rules.yaml` beside this file decides; to use a copy of your
 own or a head that you trained, put this into a Python file and name it in `flows.paths`:
 
@@ -10,9 +12,9 @@ own or a head that you trained, put this into a Python file and name it in `flow
 """
 
 from gristmill.flows.screen.files import read_shipped_rules
-from gristmill.flows.screen.plan import build_plan
+from gristmill.flows.screen.plan import ImageOptions, build_plan
 from gristmill.plans.plan import Flow
 
-__all__ = ["build_plan", "flow", "read_shipped_rules"]
+__all__ = ["ImageOptions", "build_plan", "flow", "read_shipped_rules"]
 
 flow = Flow("screen", plans=[build_plan()])

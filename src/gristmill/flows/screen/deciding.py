@@ -11,6 +11,7 @@ from gristmill.domain.contribution import Count, Join
 from gristmill.domain.item import Item
 from gristmill.flows.screen.files import load_head_file, load_rules
 from gristmill.flows.screen.results import Embedding, Gathered, HeadScore, Prose, Screened, SharedKeys, Tone
+from gristmill.operators.media import find_references
 from gristmill.operators.rules import decide
 from gristmill.operators.text import (
     Contacts,
@@ -50,10 +51,13 @@ TEXT_WORDS_MIN = 4
 def shared_keys(
     item: Item, text: Normalised, found: Contacts, scope: RunScope, *, rules: str = "", window_ms: int = WINDOW_MS
 ) -> SharedKeys:
-    """Say what the item shares with others: its exact text, near keys, and links that may be campaigns."""
+    """Say what the item shares with others: its exact text, near keys, and links that may be campaigns.
+
+    Equal words under pictures make no duplicate; see `images.image_facts` for both together.
+    """
     keys = compute_keys(text, found)
     shared: list[Join | Count] = []
-    if keys.exact:
+    if keys.exact and not find_references(item):
         shared.append(Join("exact", (keys.exact,), "duplicate", "same text as {leader}"))
     if keys.near:
         shared.append(
@@ -111,6 +115,7 @@ def screening(
         _lay_out(read, spam, rules),
         kind=item.kind,
         tone=tone.score if tone is not None else 0.0,
+        image_count=len(find_references(item)),
         head_score=scored.score if scored is not None else None,
     )
     verdict = decide(ruleset, collect_signals(findings, ruleset.names), lambda names: collect_evidence(findings, names))

@@ -1,4 +1,4 @@
-"""Rule files and trained heads of the flow `screen`, read once per process and path."""
+"""Rule files, trained heads and match lists of the flow `screen`, read once per process and path."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from importlib import resources
 from pathlib import Path
 
 from gristmill.domain.errors import ConfigError
+from gristmill.operators.media import MatchList, read_match_list
 from gristmill.operators.rules import RuleSet, read_rules
 from gristmill.operators.text import SIGNALS
 from gristmill.operators.text.head import SpamHead, load_head
 
-__all__ = ["load_head_file", "load_rules", "read_shipped_rules"]
+__all__ = ["load_head_file", "load_match_lists", "load_rules", "read_shipped_rules"]
 
 SHIPPED_RULES = "rules.yaml"
 
@@ -51,3 +52,20 @@ def load_head_file(path: str) -> SpamHead:
     except OSError as error:
         raise ConfigError("cannot read trained head", value=path, advice=str(error)) from error
     return load_head(stored)
+
+
+@cache
+def load_match_lists(paths: tuple[str, ...]) -> MatchList:
+    """Return the entries of all files as one list.
+
+    Raises:
+        ConfigError: a file cannot be read, or a line of one is wrong.
+    """
+    entries = MatchList()
+    for path in paths:
+        try:
+            text = Path(path).read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError("cannot read match list", value=path, advice=str(error)) from error
+        read_match_list(text, file=path, into=entries)
+    return entries

@@ -36,6 +36,7 @@ class Findings(msgspec.Struct, frozen=True):
     Attributes:
         trusted_hosts: sites whose links are no sign of spam.
         tone: -1.0 (hostile) to 1.0 (friendly).
+        image_count: pictures that the item comes with.
         head_score: of the trained head, or None without one.
     """
 
@@ -48,6 +49,7 @@ class Findings(msgspec.Struct, frozen=True):
     trusted_hosts: frozenset[str] = frozenset()
     kind: str = "post"
     tone: float = 0.0
+    image_count: int = 0
     head_score: float | None = None
 
 
@@ -125,6 +127,7 @@ _EVIDENCE: dict[str, Callable[[Findings], Iterable[str]]] = {
 SIGNALS: MappingProxyType[str, Signal] = MappingProxyType(
     {
         "kind": Signal("post", "kind of the item: post, comment, ...", lambda f: f.kind),
+        "image_count": Signal(0, "pictures that come with the text", lambda f: f.image_count),
         "length": Signal(0, "characters of the clean text", lambda f: f.quality.length),
         "word_count": Signal(0, "words", lambda f: f.quality.word_count),
         "prose_word_count": Signal(0, "words that belong to no link", lambda f: f.contacts.word_count),

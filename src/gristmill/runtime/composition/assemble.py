@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gristmill.adapters.clock import SystemClock, SystemRandom
 from gristmill.adapters.local_host import RunningMarks, read_marks
+from gristmill.adapters.media import ChildImageReader
 from gristmill.engine.dispatcher import Dispatcher
 from gristmill.engine.link import DispatcherLink, EngineLink
 from gristmill.engine.metrics import DispatcherMetrics, EngineMetrics
@@ -49,6 +50,7 @@ def assemble_engine(spec: GroupSpec, store: Store, *, owner: str, link: EngineLi
     providers = find_providers()
     refuse_missing(registry, providers)
     settings = engine_settings(spec.settings)
+    resources = fill_needs(registry, providers, Surroundings(spec.folder, store.cache, spec.settings.media))
     clock = SystemClock()
     engine = Engine(
         link=link,
@@ -59,10 +61,11 @@ def assemble_engine(spec: GroupSpec, store: Store, *, owner: str, link: EngineLi
         owner=owner,
         generators=spec.generators,
         plans=registry.plans,
-        resources=fill_needs(registry, providers, Surroundings(spec.folder, store.cache)),
+        resources=resources,
         decode=RecordDecoder(spec.field_maps),
         settings=settings,
         metrics=EngineMetrics(),
         marks=RunningMarks(spec.folder.owners_dir, owner),
     )
-    return EngineMember(engine, store)
+    readers = [one for one in resources.values() if isinstance(one, ChildImageReader)]
+    return EngineMember(engine, store, readers=readers)

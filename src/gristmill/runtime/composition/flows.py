@@ -11,7 +11,7 @@ from gristmill.plans.plan import Flow, Generator
 from gristmill.plans.registry import Registry, build_registry, discover_flows, load_flow_file
 from gristmill.runtime.composition.heads import HeadShelf
 from gristmill.runtime.folder import StateFolder
-from gristmill.runtime.settings import Settings
+from gristmill.runtime.settings import MediaSection, Settings
 
 __all__ = [
     "LoadedFlows",
@@ -49,16 +49,17 @@ def load_flows(settings: Settings, *, flow_files: Sequence[str] = ()) -> LoadedF
 
 
 def _apply_settings(flow: Flow, settings: Settings) -> Flow:
-    """Return the shipped flow `screen` with the rules and the head that were set; any other flow as it is."""
+    """Return the shipped flow `screen` with the rules, head and media that were set; any other flow as it is."""
     if flow.name != SCREEN:
         return flow
-    section = settings.screen
+    section, media = settings.screen, settings.media
     head = section.head or HeadShelf(StateFolder(Path(settings.main.state_dir))).active_path()
-    if not section.rules and not head:
+    if not section.rules and not head and media == MediaSection():
         return flow
-    from gristmill.flows.screen import build_plan
+    from gristmill.flows.screen import ImageOptions, build_plan
 
-    return Flow(flow.name, plans=[build_plan(rules=section.rules, head=head)], writes=flow.writes)
+    images = ImageOptions(media.on_error, media.nsfw_score, media.match_lists) if media.enabled else None
+    return Flow(flow.name, plans=[build_plan(rules=section.rules, head=head, images=images)], writes=flow.writes)
 
 
 def used_part(registry: Registry, generators: Sequence[Generator]) -> Registry:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Protocol
 
 import msgspec
 import structlog
 
+from gristmill.adapters.media import ChildImageReader
 from gristmill.domain.frame import Frame, FrameDone, ToEngine
 from gristmill.engine.dispatcher import Dispatcher
 from gristmill.engine.link import DispatcherLink, Left, LinkEvent, Said
@@ -82,11 +84,12 @@ class DispatcherMember:
 
 
 class EngineMember:
-    """An engine with the store that it commits to."""
+    """An engine with the store that it commits to and the processes that decode its pictures."""
 
-    def __init__(self, engine: Engine, store: Store) -> None:
+    def __init__(self, engine: Engine, store: Store, *, readers: Sequence[ChildImageReader] = ()) -> None:
         self._engine = engine
         self._store = store
+        self._readers = tuple(readers)
 
     async def start(self) -> None:
         await self._engine.start()
@@ -99,6 +102,8 @@ class EngineMember:
 
     async def stop(self, *, grace_ms: int) -> None:
         await self._engine.stop(grace_ms=grace_ms)
+        for reader in self._readers:
+            await reader.close()
         await self._store.close()
 
     def vitals(self) -> MemberVitals:

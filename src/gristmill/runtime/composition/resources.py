@@ -12,8 +12,11 @@ from gristmill.plans.registry import Registry
 from gristmill.plans.resources import Need
 from gristmill.ports.cache import Cache
 from gristmill.ports.clock import Clock
+from gristmill.ports.media import ImageClassifier, ImageEmbedder, ImageReader, MediaFetcher
 from gristmill.ports.models import Embedder
+from gristmill.runtime.composition.media import build_fetcher, build_reader, find_image_model
 from gristmill.runtime.folder import StateFolder
+from gristmill.runtime.settings import MediaSection
 
 __all__ = ["Provider", "Surroundings", "fill_needs", "find_providers", "refuse_missing"]
 
@@ -23,6 +26,7 @@ class Surroundings(msgspec.Struct, frozen=True):
 
     folder: StateFolder
     cache: Cache
+    media: MediaSection = MediaSection()
 
 
 class Provider(msgspec.Struct, frozen=True):
@@ -43,6 +47,10 @@ def find_providers() -> tuple[Provider, ...]:
     return (
         Provider(Cache, frozenset(), lambda around: around.cache),
         Provider(Embedder, TEXT_ROLES, _build_embedder),
+        Provider(MediaFetcher, IMAGE_ROLES, lambda around: build_fetcher(around.media)),
+        Provider(ImageReader, IMAGE_ROLES, lambda around: build_reader(around.media)),
+        Provider(ImageClassifier, frozenset({"default", "nudity"}), lambda around: find_image_model()),
+        Provider(ImageEmbedder, frozenset({"default", "copies"}), lambda around: find_image_model()),
     )
 
 
@@ -83,4 +91,5 @@ def _build_embedder(around: Surroundings) -> object:
     return StaticEmbedder()
 
 
+IMAGE_ROLES = frozenset({"default", "images"})
 TEXT_ROLES = frozenset({"default", "text", "tier0"})

@@ -39,7 +39,7 @@ def test_a_trained_head_decides_and_is_named(tmp_path: Path) -> None:
     head = train_on([*ADVERTS, *ORDINARY], [True] * len(ADVERTS) + [False] * len(ORDINARY), EMBEDDER)
     path = tmp_path / "spam.head"
     path.write_bytes(head.dump())
-    graph = compile_for(build_plan("mine", head=str(path)))
+    graph = compile_for(build_plan("mine", head=str(path), images=None))
     assert [(need.port, need.role) for need in graph.needs] == [(Embedder, Role("text").name)]
     for text in (ADVERTS[0], ORDINARY[0]):
         found = run_graph(graph, text, resources=(EMBEDDER,))
