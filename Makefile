@@ -31,7 +31,7 @@ test: $(INSTALLED) ## everything but crash loops and real servers
 	@$(MAKE) --no-print-directory check unit property contract acceptance docs e2e coverage
 
 test-cluster: $(INSTALLED) ## tests marked `crash` (kill loops) and `cluster` (real servers)
-	@$(SHELF) pytest crash -m "crash and not cluster" tests
+	@$(SHELF) run crash $(BIN)/python -m pytest -m "crash and not cluster" tests
 	@$(SHELF) pytest cluster -m cluster tests
 
 check: $(INSTALLED) ## style, import contracts, types, tidiness: no test of behaviour

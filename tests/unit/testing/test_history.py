@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gristmill.adapters.recording.events import EventKind
 from gristmill.testing.clock import FakeClock
 from gristmill.testing.history import (
     Anomaly,
@@ -16,7 +17,6 @@ from gristmill.testing.history import (
     check_history,
     read_history,
 )
-from gristmill.testing.history.events import EventKind
 
 BOUNDS = Bounds(attempts_max=3, reclaim_ms=1_000, wedge_ms=5_000)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Protocol
 
 from gristmill.ports.cache import Cache
@@ -42,6 +43,10 @@ def open_sqlite(spec: GroupSpec, clock: Clock, owner: str) -> Store:
     """
     from gristmill.adapters.sqlite import SqliteStore
 
-    return SqliteStore.open(
-        spec.folder.store_file, clock=clock, owner=owner, synchronous=spec.settings.store.synchronous
-    )
+    settings = spec.settings.store
+    store = SqliteStore.open(spec.folder.store_file, clock=clock, owner=owner, synchronous=settings.synchronous)
+    if not settings.history_file:
+        return store
+    from gristmill.adapters.recording import HistoryRecorder, RecordingStore
+
+    return RecordingStore(store, HistoryRecorder(Path(settings.history_file), process=owner, clock=clock), clock)

@@ -35,8 +35,8 @@ def main() -> int:
     print(f"undisturbed: {len(expected.lines)} lines in {seconds:.1f} s", file=sys.stderr)
     chance = random.Random(arguments.seed)
     faulty = 0
-    for victim in arguments.victims:
-        for number in range(arguments.rounds):
+    for number in range(arguments.rounds):
+        for victim in arguments.victims:
             folder = root / f"{victim}-{number}"
             command = _command(folder, stream, arguments, timeout_s=60.0 + WEDGED_AFTER * seconds)
             after_s = chance.uniform(0.0, seconds)
@@ -55,9 +55,14 @@ def _command(folder: Path, stream: Path, arguments: argparse.Namespace, *, timeo
     folder.mkdir(parents=True)
     output = folder / "out.jsonl"
     argv = [sys.executable, "-m", "gristmill", "run", "--input", str(stream), "--output", str(output)]
-    argv += ["--plan", arguments.plan, "--state", str(folder / "state")]
-    env = {**os.environ, "GRISTMILL_DISPATCHER__LEASE_MS": LEASE_MS}
-    return RunCommand(argv, output, env, timeout_s)
+    state, history = folder / "state", folder / "history.jsonl"
+    argv += ["--plan", arguments.plan, "--state", str(state)]
+    env = {
+        **os.environ,
+        "GRISTMILL_DISPATCHER__LEASE_MS": LEASE_MS,
+        "GRISTMILL_STORE__HISTORY_FILE": str(history),
+    }
+    return RunCommand(argv, output, history, state / "gristmill.sqlite", env, timeout_s)
 
 
 def _parse() -> argparse.Namespace:

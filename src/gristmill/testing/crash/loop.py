@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from gristmill.testing.crash.audit import audit, record_crash
 from gristmill.testing.crash.outputs import Findings, compute_differences, read_findings
 from gristmill.testing.crash.processes import Victim, choose_pids, descendants, kill_hard, wait_gone
 
@@ -27,12 +28,16 @@ class RunCommand(msgspec.Struct, frozen=True):
     Attributes:
         argv: starts the run; called again with the same arguments it must go on where it stopped.
         output: the file that a finished run leaves.
+        history: the file that the run records its history in.
+        store: the run's SQLite file.
         env: environment of the program.
         timeout_s: a start that takes longer is wedged.
     """
 
     argv: Sequence[str]
     output: Path
+    history: Path
+    store: Path
     env: Mapping[str, str]
     timeout_s: float
 
@@ -66,6 +71,7 @@ def run_round(command: RunCommand, *, victim: Victim, after_s: float, expected: 
     faults: list[str] = []
     process = _start(command)
     killed = _kill_at(process, victim, after_s)
+    record_crash(command.history, killed)
     starts = 1
     while True:
         family = descendants(process.pid)
@@ -86,6 +92,7 @@ def run_round(command: RunCommand, *, victim: Victim, after_s: float, expected: 
         faults.extend(compute_differences(expected, read_findings(command.output)))
     else:
         faults.append("no output file")
+    faults.extend(audit(command.history, command.store))
     return RoundResult(victim, after_s, len(killed), starts, time.monotonic() - started, tuple(faults))
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from gristmill.testing.history.events import HistoryEvent
+from gristmill.adapters.recording.events import HistoryEvent
 
 __all__ = ["Anomaly", "AnomalyKind", "Bounds", "check_fold", "check_history"]
 

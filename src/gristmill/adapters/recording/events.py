@@ -1,4 +1,4 @@
-"""The events of a history and the file that holds them."""
+"""The events of a history and the file that holds them; `gristmill.testing.history` judges them."""
 
 from __future__ import annotations
 
