@@ -16,6 +16,7 @@ __all__ = [
     "EngineSection",
     "FlowsSection",
     "MainSection",
+    "MediaSection",
     "ScreenSection",
     "Settings",
     "StoreSection",
@@ -89,6 +90,28 @@ class ScreenSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     head: Annotated[str, Meta(description="trained head; empty means the active one of the state folder, if any")] = ""
 
 
+class MediaSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Pictures that items refer to."""
+
+    enabled: Annotated[bool, Meta(description="whether the flow `screen` looks at pictures")] = True
+    on_error: Annotated[
+        Literal["fail", "degrade"],
+        Meta(description="when a picture cannot be fetched: fail its item, or go on without"),
+    ] = "fail"
+    nsfw_score: Annotated[float, Meta(gt=0, le=1, description="least score of the nudity model for the label nsfw")] = (
+        0.8
+    )
+    match_lists: Annotated[tuple[str, ...], Meta(description="files of known hashes, addresses and hosts")] = ()
+    allow: Annotated[
+        tuple[str, ...], Meta(description="inner hosts or networks that may be fetched from, HOST[:PORT] or NETWORK")
+    ] = ()
+    ports: Annotated[tuple[int, ...], Meta(description="ports that may be fetched from on any host")] = (80, 443)
+    folder: Annotated[str, Meta(description="where file: references may point to; empty means nowhere")] = ""
+    image_bytes_max: Annotated[Positive, Meta(description="of one picture as it is fetched")] = 20 * 1024 * 1024
+    fetches: Annotated[Positive, Meta(description="pictures that one engine holds at once, fetched or decoded")] = 8
+    decoders: Annotated[Positive, Meta(le=64, description="processes of one engine that decode pictures")] = 2
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything that can be set."""
 
@@ -98,3 +121,4 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     store: StoreSection = StoreSection()
     flows: FlowsSection = FlowsSection()
     screen: ScreenSection = ScreenSection()
+    media: MediaSection = MediaSection()
