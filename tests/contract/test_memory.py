@@ -2,11 +2,14 @@
 
 import pytest
 
+from gristmill.adapters.memory import MemoryStore
+from gristmill.ports.definitions import Definitions
 from gristmill.testing.clock import FakeClock
 from gristmill.testing.contracts import (
     Backend,
     CacheContract,
     CommitContract,
+    DefinitionContract,
     IdentityContract,
     LogContract,
     OwnershipContract,
@@ -48,3 +51,9 @@ class TestMemoryCache(_Memory, CacheContract):
 
 class TestMemoryIdentity(_Memory, IdentityContract):
     pass
+
+
+class TestMemoryDefinitions(DefinitionContract):
+    @pytest.fixture
+    async def definitions(self) -> Definitions:
+        return MemoryStore(FakeClock()).definitions

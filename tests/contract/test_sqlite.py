@@ -5,11 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from gristmill.adapters.sqlite import SqliteStore
+from gristmill.ports.definitions import Definitions
 from gristmill.testing.clock import FakeClock
 from gristmill.testing.contracts import (
     Backend,
     CacheContract,
     CommitContract,
+    DefinitionContract,
     IdentityContract,
     LogContract,
     OwnershipContract,
@@ -53,3 +56,11 @@ class TestSqliteCache(_Sqlite, CacheContract):
 
 class TestSqliteIdentity(_Sqlite, IdentityContract):
     pass
+
+
+class TestSqliteDefinitions(DefinitionContract):
+    @pytest.fixture
+    async def definitions(self, tmp_path: Path) -> AsyncIterator[Definitions]:
+        store = SqliteStore.open(tmp_path / "store.sqlite", clock=FakeClock(), owner="me", synchronous="NORMAL")
+        yield store.definitions
+        await store.close()

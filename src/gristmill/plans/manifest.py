@@ -8,6 +8,7 @@ FRAMEWORK_MODULES: dict[str, frozenset[str]] = {
     "gristmill.plans": frozenset(
         {
             "compile",
+            "definitions",
             "graph",
             "manifest",
             "names",

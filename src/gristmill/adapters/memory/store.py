@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gristmill.adapters.memory.cache import MemoryCache
+from gristmill.adapters.memory.definitions import MemoryDefinitions
 from gristmill.adapters.memory.log import MemoryLog
 from gristmill.adapters.memory.state import MemoryState
 from gristmill.ports.clock import Clock
@@ -17,6 +18,7 @@ class MemoryStore:
         self.log = MemoryLog(clock)
         self.state = MemoryState(self.log.ledger)
         self.cache = MemoryCache(clock)
+        self.definitions = MemoryDefinitions()
 
     def mark_dead(self, owner: str, *, marked: frozenset[int] | None = None) -> None:
         """Say that an owner died, as the next `reclaim` will find out.

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from gristmill.adapters.local_host import Doorbell, FairTurn, OwnerLock, refuse_network_filesystem
 from gristmill.adapters.sqlite.cache import SqliteCache
+from gristmill.adapters.sqlite.definitions import SqliteDefinitions
 from gristmill.adapters.sqlite.file.connection import StoreFile, Synchronous
 from gristmill.adapters.sqlite.file.reader import Reader
 from gristmill.adapters.sqlite.file.writer import Writer
@@ -33,6 +34,7 @@ class SqliteStore:
         self.log = SqliteLog(writer, reader, doorbell, clock)
         self.state = SqliteState(writer, reader)
         self.cache = SqliteCache(writer, reader, clock)
+        self.definitions = SqliteDefinitions(writer, reader)
 
     @classmethod
     def open(

@@ -20,11 +20,10 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
-import yaml
-
 from gristmill.domain.errors import ConfigError
-from gristmill.operators.rules.expression import BadExpression, compile_expression
 from gristmill.operators.rules.ruleset import COMBINED, LabelPolicy, Rule, RuleSet
+from gristmill.plans.definitions.expression import BadExpression, compile_expression
+from gristmill.plans.definitions.yaml_lines import LINES, line_of, load_yaml
 from gristmill.plans.names import advise_known
 
 __all__ = ["RULES_MAX", "read_rules"]
@@ -35,7 +34,6 @@ RULES_MAX = 500
 _FILE_KEYS = ("trusted_hosts", "labels", "rules")
 _RULE_KEYS = ("id", "when", "val", "score", "reason", "evidence")
 _LABEL_KEYS = ("threshold", "score")
-_LINES = "\0lines"
 _SAMPLES: Mapping[type, object] = {bool: True, int: 7, float: 0.7, str: "sample"}
 """A second value per type: conditions that stop early at neutral values go further with these."""
 
@@ -78,13 +76,7 @@ class _Reader:
         raise ConfigError(f"{place}: {thing}: {problem}", advice=advice)
 
     def load(self, text: str) -> dict[str, Any]:
-        try:
-            root = yaml.load(text, _LineLoader)  # a SafeLoader
-        except yaml.YAMLError as error:
-            mark = getattr(error, "problem_mark", None)
-            line = mark.line + 1 if mark else 0
-            problem = str(getattr(error, "problem", None) or error).splitlines()[0]
-            raise ConfigError(f"{self._file}:{line}: no valid YAML: {problem}", advice="mend the file") from error
+        root = load_yaml(text, file=self._file)
         if not isinstance(root, dict):
             self.refuse("rule file", 0, "has no keys", "it needs labels: and rules:")
         self._check_keys("rule file", root, _FILE_KEYS)
@@ -95,16 +87,16 @@ class _Reader:
             self.refuse("labels", 0, "is missing or empty", "list each label with its threshold")
         labels: dict[str, LabelPolicy] = {}
         for val, fields in node.items():
-            if val == _LINES:
+            if val == LINES:
                 continue
             thing = f"label {val!r}"
-            line = _line_of(node, val)
+            line = line_of(node, val)
             if not isinstance(fields, dict):
                 self.refuse(thing, line, "has no fields", "write threshold: 0.5 below it")
             self._check_keys(thing, fields, _LABEL_KEYS)
             policy = LabelPolicy(self._number(thing, fields, "threshold", 0.5), str(fields.get("score") or ""))
             if policy.score:
-                self._check_expression(thing, _line_of(fields, "score"), policy.score, float, {COMBINED: 0.5})
+                self._check_expression(thing, line_of(fields, "score"), policy.score, float, {COMBINED: 0.5})
             labels[val] = policy
         return labels
 
@@ -126,30 +118,30 @@ class _Reader:
         self._check_keys(thing, fields, _RULE_KEYS)
         for key in ("id", "when", "val", "reason"):
             if not isinstance(fields.get(key), str) or not fields[key].strip():
-                self.refuse(thing, _line_of(fields, key), f"{key} is missing or no text", f"write {key}: ...")
-        line = _line_of(fields, "when")
+                self.refuse(thing, line_of(fields, key), f"{key} is missing or no text", f"write {key}: ...")
+        line = line_of(fields, "when")
         self._check_expression(thing, line, fields["when"], bool, {})
         if fields["val"] not in labels:
             advice = advise_known(fields["val"], labels)
-            self.refuse(thing, _line_of(fields, "val"), f"unknown label {fields['val']!r}", advice)
+            self.refuse(thing, line_of(fields, "val"), f"unknown label {fields['val']!r}", advice)
         score = fields.get("score")
         if isinstance(score, str):
-            self._check_names(thing, _line_of(fields, "score"), [score])
+            self._check_names(thing, line_of(fields, "score"), [score])
             if not isinstance(self._known[score], float):
                 self.refuse(thing, line, f"signal {score!r} is no score", "name a decimal signal or give a number")
         else:
             score = self._number(thing, fields, "score", None)
         evidence = fields.get("evidence") or []
         if not isinstance(evidence, list):
-            self.refuse(thing, _line_of(fields, "evidence"), "evidence is no list", "write evidence: [signal]")
-        self._check_names(thing, _line_of(fields, "evidence"), evidence)
+            self.refuse(thing, line_of(fields, "evidence"), "evidence is no list", "write evidence: [signal]")
+        self._check_names(thing, line_of(fields, "evidence"), evidence)
         texts = {key: fields[key].strip() for key in ("id", "when", "val", "reason")}
         return Rule(**texts, score=score, evidence=tuple(evidence), line=line)
 
     def _check_keys(self, thing: str, fields: Mapping[str, Any], allowed: Iterable[str]) -> None:
         for key in fields:
-            if key != _LINES and key not in allowed:
-                self.refuse(thing, _line_of(fields, key), f"unknown key {key!r}", advise_known(str(key), allowed))
+            if key != LINES and key not in allowed:
+                self.refuse(thing, line_of(fields, key), f"unknown key {key!r}", advise_known(str(key), allowed))
 
     def _check_names(self, thing: str, line: int, names: Iterable[object]) -> None:
         for name in names:
@@ -159,7 +151,7 @@ class _Reader:
     def _number(self, thing: str, fields: Mapping[str, Any], key: str, default: float | None) -> float:
         value = fields.get(key, default)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 <= value <= 1.0:
-            self.refuse(thing, _line_of(fields, key), f"{key} is {value!r}", "give a number from 0.0 to 1.0")
+            self.refuse(thing, line_of(fields, key), f"{key} is {value!r}", "give a number from 0.0 to 1.0")
         return float(value)
 
     def _check_expression(self, thing: str, line: int, source: str, wanted: type, extra: Mapping[str, object]) -> None:
@@ -180,23 +172,3 @@ class _Reader:
                 raise ConfigError(f"{self._file}:{line}: {thing}: {error}", advice=advice) from error
             if not isinstance(value, wanted):
                 self.refuse(thing, line, f"gives {value!r}", f"the expression must give a {wanted.__name__}")
-
-
-class _LineLoader(yaml.SafeLoader):
-    """Keeps the line of every key under a key that no file can hold, and refuses a key that stands twice."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        lines: dict[Any, int] = {}
-        for key_node, _value in node.value:
-            key = self.construct_object(key_node, deep=True)
-            if key in lines:
-                raise yaml.constructor.ConstructorError(None, None, f"key {key!r} stands twice", key_node.start_mark)
-            lines[key] = key_node.start_mark.line + 1
-        mapping = super().construct_mapping(node, deep=True)
-        mapping[_LINES] = lines
-        return mapping
-
-
-def _line_of(fields: Mapping[str, Any], key: object) -> int:
-    lines = fields.get(_LINES, {})
-    return int(lines.get(key) or min(lines.values(), default=0))

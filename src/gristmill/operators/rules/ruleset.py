@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from gristmill.operators.rules.expression import compile_expression
+from gristmill.plans.definitions.expression import compile_expression
 
 __all__ = ["COMBINED", "LabelPolicy", "Rule", "RuleSet"]
 

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from gristmill.domain.item import Label
-from gristmill.operators.rules.expression import compile_expression
 from gristmill.operators.rules.ruleset import COMBINED, Rule, RuleSet
+from gristmill.plans.definitions.expression import compile_expression
 
 __all__ = ["RuleFailure", "Scored", "Verdict", "decide"]
 

@@ -13,6 +13,7 @@ Tests of what a backend does not claim in its `capabilities` are skipped.
 from gristmill.testing.contracts.backend import Backend
 from gristmill.testing.contracts.cache import CacheContract
 from gristmill.testing.contracts.commits import CommitContract
+from gristmill.testing.contracts.definitions import DefinitionContract
 from gristmill.testing.contracts.identities import IdentityContract
 from gristmill.testing.contracts.log import LogContract
 from gristmill.testing.contracts.log_ownership import OwnershipContract
@@ -23,6 +24,7 @@ __all__ = [
     "Backend",
     "CacheContract",
     "CommitContract",
+    "DefinitionContract",
     "IdentityContract",
     "LogContract",
     "OwnershipContract",

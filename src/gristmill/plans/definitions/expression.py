@@ -1,8 +1,8 @@
 """The only file that knows the CEL engine (Common Expression Language).
 
 The engine is `common-expression-language` (Rust). It checks syntax when it compiles, but names and types only when it
-runs, and a call costs about 1 us per variable handed over. Hence the two habits of this room: names are checked
-against the known signals at load, and all conditions of a file run as one list expression.
+runs, and a call costs about 1 us per variable handed over. Hence the habits of whoever uses it: names are checked
+against the known ones at load, only what is named is handed over, and many conditions run as one list expression.
 
 Source: https://cel.dev for the language.
 """
@@ -42,7 +42,7 @@ class Expression(Protocol):
         ...
 
     def evaluate(self, values: Mapping[str, Any]) -> Any:
-        """Return the value; raise ValueError with the engine's words when types do not fit."""
+        """Return the value; raise ValueError with the engine's words when types do not fit or a key is missing."""
         ...
 
 
@@ -56,6 +56,8 @@ class _CelExpression:
     def evaluate(self, values: Mapping[str, Any]) -> Any:
         try:
             return self._program.execute(values)
+        except LookupError as error:
+            raise ValueError(f"nothing there: {error}") from error
         except (RuntimeError, TypeError, ValueError, OverflowError, ZeroDivisionError) as error:
             raise ValueError(str(error).partition(" CEL does not coerce")[0]) from error
 
