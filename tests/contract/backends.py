@@ -17,7 +17,7 @@ def memory_backend(clock: FakeClock) -> Backend:
     async def kill_owner(owner: str, marked: frozenset[int] | None) -> None:
         store.mark_dead(owner, marked=marked)
 
-    return Backend(store.log, store.state, store.cache, clock, kill_owner=kill_owner)
+    return Backend(store.log, store.state, store.cache, clock, store.front, kill_owner=kill_owner)
 
 
 class SqliteBackends:
@@ -40,7 +40,9 @@ class SqliteBackends:
                     marks.set(position)
                 marks.close()
 
-        return Backend(store.log, store.state, store.cache, self._clock, kill_owner=kill_owner, reopen=self.open)
+        return Backend(
+            store.log, store.state, store.cache, self._clock, store.front, kill_owner=kill_owner, reopen=self.open
+        )
 
     async def close(self) -> None:
         if self._store is not None:

@@ -10,7 +10,9 @@ from gristmill.testing.contracts import (
     CacheContract,
     CommitContract,
     DefinitionContract,
+    FrontContract,
     IdentityContract,
+    InletContract,
     LogContract,
     OwnershipContract,
     SharingContract,
@@ -50,6 +52,14 @@ class TestMemoryCache(_Memory, CacheContract):
 
 
 class TestMemoryIdentity(_Memory, IdentityContract):
+    pass
+
+
+class TestMemoryFront(_Memory, FrontContract):
+    pass
+
+
+class TestMemoryInlet(_Memory, InletContract):
     pass
 
 

@@ -13,7 +13,9 @@ from gristmill.testing.contracts import (
     CacheContract,
     CommitContract,
     DefinitionContract,
+    FrontContract,
     IdentityContract,
+    InletContract,
     LogContract,
     OwnershipContract,
     SharingContract,
@@ -55,6 +57,14 @@ class TestSqliteCache(_Sqlite, CacheContract):
 
 
 class TestSqliteIdentity(_Sqlite, IdentityContract):
+    pass
+
+
+class TestSqliteFront(_Sqlite, FrontContract):
+    pass
+
+
+class TestSqliteInlet(_Sqlite, InletContract):
     pass
 
 

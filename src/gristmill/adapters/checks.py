@@ -5,13 +5,26 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from gristmill.domain.commit import Commit, RunCommit
-from gristmill.domain.errors import UsageError
+from gristmill.domain.errors import StaleRead, UsageError
 from gristmill.domain.ids import RunId
+from gristmill.domain.label_fact import LabelFact
 from gristmill.domain.log import NewRecord
+from gristmill.domain.publication import Publication
+from gristmill.domain.run import Event
+from gristmill.ports.front import PUBLICATIONS_PER_CALL_MAX
 from gristmill.ports.log import RECORD_BYTES_MAX, RECORDS_PER_CALL_MAX
 from gristmill.ports.state import COMMITS_PER_CALL_MAX, INPUT_IDS_PER_CALL_MAX
 
-__all__ = ["check_commits", "check_input_ids", "check_limit", "check_records", "check_run_id"]
+__all__ = [
+    "check_commits",
+    "check_fact_is_new",
+    "check_input_ids",
+    "check_limit",
+    "check_publications",
+    "check_records",
+    "check_run_id",
+    "event_of_fact",
+]
 
 RUN_ID_BYTES = 16
 
@@ -61,3 +74,28 @@ def check_run_id(run_id: RunId) -> None:
     # The way back shows upper-case digits and blanks, which `fromhex` lets pass.
     if len(key) != RUN_ID_BYTES or key.hex() != run_id:
         raise UsageError("run id is not 32 hexadecimal digits", value=run_id, advice="derive it with compute_run_id")
+
+
+def check_publications(publications: Sequence[Publication]) -> None:
+    """Refuse to publish nothing, too much, or too large a record."""
+    if len(publications) > PUBLICATIONS_PER_CALL_MAX:
+        advice = f"publish at most {PUBLICATIONS_PER_CALL_MAX} a call"
+        raise UsageError("too many publications in one call", value=len(publications), advice=advice)
+    check_records([publication.record for publication in publications])
+
+
+def check_fact_is_new(fact: LabelFact, last_fact_id: int, newest: int) -> None:
+    """Refuse a fact of somebody who has not seen the newest one.
+
+    Raises:
+        StaleRead: there is a newer one.
+    """
+    if newest != last_fact_id:
+        raise StaleRead(f"labels of item {fact.item_id}", value=last_fact_id, advice="read the item again")
+
+
+def event_of_fact(fact: LabelFact) -> Event:
+    """Return what the item's events tell of a fact."""
+    body = {"val": fact.val, "actor": fact.actor, "reason": fact.reason, "fact_id": fact.fact_id}
+    kind = "label.negated" if fact.is_negated else "label.applied"
+    return Event(kind, fact.item_id, RunId(""), fact.at_ms, body)

@@ -100,12 +100,18 @@ class Log(Protocol):
         """Delete records with offset <= `upto` that every group has accepted; return how many were deleted."""
         ...
 
-    async def dead_letters(self, *, topic: str = "", group: str = "", limit: int = 100) -> list[DeadLetter]:
-        """Return dead letters, oldest first, optionally of one topic or group."""
+    async def dead_letters(
+        self, *, topic: str = "", group: str = "", after: int = 0, limit: int = 100
+    ) -> list[DeadLetter]:
+        """Return open dead letters with a higher id than `after`, oldest first, optionally of one topic or group."""
         ...
 
     async def requeue(self, dead_letter_id: int) -> bool:
         """Make a dead letter a record again, for its group alone, with a fresh budget; False if there is none."""
+        ...
+
+    async def drop(self, dead_letter_id: int) -> bool:
+        """Close a dead letter for good; its record never comes back. False if there is none."""
         ...
 
     async def wait(self, topics: Sequence[str], *, timeout_ms: int) -> None:

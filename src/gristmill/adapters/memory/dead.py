@@ -51,17 +51,23 @@ class DeadLetters:
 
     def requeue(self, dead_letter_id: int, *, now_ms: int) -> DeadLetter | None:
         """Set the record aside for its group again, attempt 0, with a later generation and a growing epoch."""
-        if not 1 <= dead_letter_id <= len(self._buried) or not self._buried[dead_letter_id - 1].is_open:
+        if not self.close(dead_letter_id):
             return None
         buried = self._buried[dead_letter_id - 1]
-        buried.is_open = False
         letter, epoch = buried.letter, buried.lease.epoch
         group = self._ledger.topics[letter.topic].groups[letter.group]
         group.set_aside(letter.offset, Held("", epoch, 0, now_ms, letter.generation + 1))
         return letter
 
+    def close(self, dead_letter_id: int) -> bool:
+        """Close an open letter; False if there is none."""
+        if not 1 <= dead_letter_id <= len(self._buried) or not self._buried[dead_letter_id - 1].is_open:
+            return False
+        self._buried[dead_letter_id - 1].is_open = False
+        return True
+
     def open_letters(self, *, topic: str = "", group: str = "") -> list[DeadLetter]:
-        """Return letters that were not requeued, oldest first; an empty name stands for all."""
+        """Return letters that are still open, oldest first; an empty name stands for all."""
         return [
             buried.letter
             for buried in self._buried

@@ -146,10 +146,13 @@ class MemoryLog:
         state.offsets = [offset for offset in state.offsets if offset in state.records]
         return len(gone)
 
-    async def dead_letters(self, *, topic: str = "", group: str = "", limit: int = 100) -> list[DeadLetter]:
-        """Return dead letters that were not requeued, oldest first, optionally of one topic or group."""
+    async def dead_letters(
+        self, *, topic: str = "", group: str = "", after: int = 0, limit: int = 100
+    ) -> list[DeadLetter]:
+        """Return open dead letters with a higher id than `after`, oldest first."""
         check_limit(limit)
-        return self._dead.open_letters(topic=topic, group=group)[:limit]
+        letters = self._dead.open_letters(topic=topic, group=group)
+        return [letter for letter in letters if letter.dead_letter_id > after][:limit]
 
     async def requeue(self, dead_letter_id: int) -> bool:
         """Make a dead letter a record again, for its group alone, with a fresh budget."""
@@ -157,6 +160,10 @@ class MemoryLog:
         if letter is not None:
             self._bells.ring([letter.topic])
         return letter is not None
+
+    async def drop(self, dead_letter_id: int) -> bool:
+        """Close a dead letter for good."""
+        return self._dead.close(dead_letter_id)
 
     async def wait(self, topics: Sequence[str], *, timeout_ms: int) -> None:
         """Return when one of the topics may have claimable records, or after `timeout_ms`; looks every second."""

@@ -142,6 +142,15 @@ class MemoryState:
         wanted = [one for one in self._quarantined if one.position > after and generator in ("", one.generator)]
         return sorted(wanted, key=lambda one: (one.position, one.quarantine_id))[:limit]
 
+    def items_below(self, item_id: ItemId | None) -> list[Item]:
+        """Return the items with a lower id, the highest first; all of them when None."""
+        below = (one for one in self._items.values() if item_id is None or one.item_id < item_id)
+        return sorted(below, key=lambda item: -item.item_id)
+
+    def tell(self, event: Event) -> None:
+        """Append an event of its own."""
+        self._events[event.item_id].append(event)
+
     async def counts(self) -> Mapping[str, int]:
         """Return row counts."""
         statuses = Counter(f"runs.{run.status}" for run in self._runs.values())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gristmill.adapters.memory.cache import MemoryCache
 from gristmill.adapters.memory.definitions import MemoryDefinitions
+from gristmill.adapters.memory.front import MemoryFront
 from gristmill.adapters.memory.log import MemoryLog
 from gristmill.adapters.memory.state import MemoryState
 from gristmill.ports.clock import Clock
@@ -18,6 +19,7 @@ class MemoryStore:
         self.log = MemoryLog(clock)
         self.state = MemoryState(self.log.ledger)
         self.cache = MemoryCache(clock)
+        self.front = MemoryFront(self.log, self.state, clock)
         self.definitions = MemoryDefinitions()
 
     def mark_dead(self, owner: str, *, marked: frozenset[int] | None = None) -> None:

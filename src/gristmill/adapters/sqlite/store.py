@@ -11,6 +11,7 @@ from gristmill.adapters.sqlite.definitions import SqliteDefinitions
 from gristmill.adapters.sqlite.file.connection import StoreFile, Synchronous
 from gristmill.adapters.sqlite.file.reader import Reader
 from gristmill.adapters.sqlite.file.writer import Writer
+from gristmill.adapters.sqlite.front import SqliteFront
 from gristmill.adapters.sqlite.log import SqliteLog
 from gristmill.adapters.sqlite.state import SqliteState
 from gristmill.domain.errors import ConfigError
@@ -34,6 +35,7 @@ class SqliteStore:
         self.log = SqliteLog(writer, reader, doorbell, clock)
         self.state = SqliteState(writer, reader)
         self.cache = SqliteCache(writer, reader, clock)
+        self.front = SqliteFront(writer, reader, self.log, clock)
         self.definitions = SqliteDefinitions(writer, reader)
 
     @classmethod

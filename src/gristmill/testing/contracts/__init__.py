@@ -14,7 +14,9 @@ from gristmill.testing.contracts.backend import Backend
 from gristmill.testing.contracts.cache import CacheContract
 from gristmill.testing.contracts.commits import CommitContract
 from gristmill.testing.contracts.definitions import DefinitionContract
+from gristmill.testing.contracts.front import FrontContract
 from gristmill.testing.contracts.identities import IdentityContract
+from gristmill.testing.contracts.inlet import InletContract
 from gristmill.testing.contracts.log import LogContract
 from gristmill.testing.contracts.log_ownership import OwnershipContract
 from gristmill.testing.contracts.sharing import SharingContract
@@ -24,8 +26,10 @@ __all__ = [
     "Backend",
     "CacheContract",
     "CommitContract",
+    "FrontContract",
     "DefinitionContract",
     "IdentityContract",
+    "InletContract",
     "LogContract",
     "OwnershipContract",
     "SharingContract",

@@ -13,6 +13,7 @@ from gristmill.domain.ids import ItemId, RunId, compute_run_id
 from gristmill.domain.item import Item
 from gristmill.domain.log import Delivery, Lease, NewRecord
 from gristmill.ports.cache import Cache
+from gristmill.ports.front import Front
 from gristmill.ports.log import Log
 from gristmill.ports.state import State
 from gristmill.testing.clock import FakeClock
@@ -36,6 +37,7 @@ class Backend:
     state: State
     cache: Cache
     clock: FakeClock
+    front: Front | None = None
     kill_owner: Callable[[str, frozenset[int] | None], Coroutine[Any, Any, None]] | None = None
     reopen: Callable[[], Coroutine[Any, Any, Backend]] | None = None
 

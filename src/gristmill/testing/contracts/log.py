@@ -191,7 +191,22 @@ class LogContract(Contract):
                 await log.reject(delivery.lease, DIAGNOSIS)
         assert [letter.topic for letter in await log.dead_letters(group="g1")] == ["t1", "t2"]
         assert {letter.group for letter in await log.dead_letters(topic="t1")} == {"g1", "g2"}
-        assert len(await log.dead_letters(limit=1)) == 1
+        [first] = await log.dead_letters(limit=1)
+        assert first.dead_letter_id not in [
+            one.dead_letter_id for one in await log.dead_letters(after=first.dead_letter_id)
+        ]
+
+    async def test_a_dropped_dead_letter_never_comes_back(self, log: Log) -> None:
+        await log.append("t", records("a"))
+        [delivery] = await claim(log)
+        await log.reject(delivery.lease, DIAGNOSIS)
+        [letter] = await log.dead_letters()
+        assert await log.drop(letter.dead_letter_id)
+        assert not await log.drop(letter.dead_letter_id)
+        assert not await log.requeue(letter.dead_letter_id)
+        assert await log.dead_letters() == []
+        assert (await log.lag("t", "g")).dead == 0
+        assert await log.trim("t", upto=delivery.lease.offset) == 1
 
     async def test_lag_tells_apart_where_records_are(self, log: Log, clock: FakeClock) -> None:
         await log.append("t", [NewRecord(b"later", due_at_ms=clock.now_ms() + 90_000), *records(*"abcde")])

@@ -1,4 +1,4 @@
-"""The tables of one store, version 2. A file of an earlier version is brought up to date when it is opened.
+"""The tables of one store, version 3. A file of an earlier version is brought up to date when it is opened.
 
 Log: `log` holds records of all topics under one growing position, which is their offset. A group (`grp`) has a cursor
 over its topic; records behind the cursor have a row in `lease` until they are accepted: with an owner while leased,
@@ -12,7 +12,7 @@ over all of them would dirty a page of its own for every run. Only a run whose r
 and found by its id alone, since only such a record can come back. `join_member` is a forest of disjoint sets per
 space: a root (parent 0) knows the size and leader of its group. `tally` holds counts that would need scans.
 `id_map.raw` is the input id where `input_id` is only its hash. `definition` keeps every revision of what was published,
-and `definition_row` tells what is new.
+and `definition_row` tells what is new. `once` remembers calls that may be repeated, `label_fact` what people said.
 
 Everything that many rows share (topics, owners, generators, spaces) is a small number.
 """
@@ -29,7 +29,7 @@ from gristmill.domain.errors import ConfigError
 
 __all__ = ["APPLICATION_ID", "SCHEMA_VERSION", "prepare_schema"]
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 APPLICATION_ID = 0x67726973
 """Marks a file as ours ("gris")."""
 
@@ -92,6 +92,13 @@ CREATE INDEX cache_by_end ON cache(until_ms);
 CREATE TABLE definition(definition_row INTEGER PRIMARY KEY, kind TEXT NOT NULL, tenant TEXT NOT NULL,
     name TEXT NOT NULL, revision INTEGER NOT NULL, hash TEXT NOT NULL, at_ms INTEGER NOT NULL, actor TEXT NOT NULL,
     body TEXT NOT NULL, UNIQUE(kind, tenant, name, revision));
+CREATE TABLE label_fact(fact_id INTEGER PRIMARY KEY AUTOINCREMENT, item_id INTEGER NOT NULL, body BLOB NOT NULL);
+CREATE INDEX label_fact_by_item ON label_fact(item_id);
+CREATE TABLE once(key TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, until_ms INTEGER NOT NULL,
+    item_ids BLOB NOT NULL) WITHOUT ROWID;
+CREATE INDEX once_by_end ON once(until_ms);
+CREATE TABLE token(token_id TEXT PRIMARY KEY, secret_hash BLOB NOT NULL, name TEXT NOT NULL, role TEXT NOT NULL,
+    tenant TEXT NOT NULL, created_at_ms INTEGER NOT NULL, revoked_at_ms INTEGER) WITHOUT ROWID;
 """
 
 STEPS: Mapping[int, str] = MappingProxyType(
@@ -107,6 +114,15 @@ ALTER TABLE quarantine ADD COLUMN source_revision INTEGER NOT NULL DEFAULT 0;
 CREATE TABLE definition(definition_row INTEGER PRIMARY KEY, kind TEXT NOT NULL, tenant TEXT NOT NULL,
     name TEXT NOT NULL, revision INTEGER NOT NULL, hash TEXT NOT NULL, at_ms INTEGER NOT NULL, actor TEXT NOT NULL,
     body TEXT NOT NULL, UNIQUE(kind, tenant, name, revision));
+""",
+        2: """
+CREATE TABLE label_fact(fact_id INTEGER PRIMARY KEY AUTOINCREMENT, item_id INTEGER NOT NULL, body BLOB NOT NULL);
+CREATE INDEX label_fact_by_item ON label_fact(item_id);
+CREATE TABLE once(key TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, until_ms INTEGER NOT NULL,
+    item_ids BLOB NOT NULL) WITHOUT ROWID;
+CREATE INDEX once_by_end ON once(until_ms);
+CREATE TABLE token(token_id TEXT PRIMARY KEY, secret_hash BLOB NOT NULL, name TEXT NOT NULL, role TEXT NOT NULL,
+    tenant TEXT NOT NULL, created_at_ms INTEGER NOT NULL, revoked_at_ms INTEGER) WITHOUT ROWID;
 """,
     }
 )

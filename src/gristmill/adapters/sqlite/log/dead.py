@@ -10,7 +10,7 @@ from gristmill.adapters.sqlite.file.writer import Turn
 from gristmill.adapters.sqlite.log.settling import drop_leases, owned_indexes
 from gristmill.domain.log import DeadLetter, Diagnosis, Lease, Rejected
 
-__all__ = ["list_dead", "reject", "requeue"]
+__all__ = ["drop", "list_dead", "reject", "requeue"]
 
 BURY = """
 INSERT INTO dead(grp_id, position, generation, owner_id, epoch, attempt, failed_at_ms, diagnosis)
@@ -26,7 +26,7 @@ TOPIC_OF_GROUP = "SELECT topic.name FROM grp JOIN topic USING(topic_id) WHERE gr
 LIST = """
 SELECT dead_id, topic.name, grp.name, position, generation, value, key, headers, attempt, diagnosis, failed_at_ms
 FROM dead JOIN grp USING(grp_id) JOIN topic USING(topic_id) JOIN log USING(position)
-WHERE is_open AND ?1 IN ('', topic.name) AND ?2 IN ('', grp.name) ORDER BY dead_id LIMIT ?3
+WHERE is_open AND ?1 IN ('', topic.name) AND ?2 IN ('', grp.name) AND dead_id > ?3 ORDER BY dead_id LIMIT ?4
 """
 
 _diagnosis_decoder = msgspec.msgpack.Decoder(Diagnosis)
@@ -54,7 +54,12 @@ def requeue(turn: Turn, dead_letter_id: int, *, now_ms: int) -> str | None:
     return str(turn.db.execute(TOPIC_OF_GROUP, (grp_id,)).get)
 
 
-def list_dead(db: apsw.Connection, *, topic: str, group: str, limit: int) -> list[DeadLetter]:
+def drop(turn: Turn, dead_letter_id: int) -> bool:
+    """Close a dead letter; False if there is none."""
+    return turn.db.execute(CLOSE, (dead_letter_id,)).get is not None
+
+
+def list_dead(db: apsw.Connection, *, topic: str, group: str, after: int, limit: int) -> list[DeadLetter]:
     """Return open dead letters, oldest first; an empty name stands for all. Their records are never trimmed."""
     return [
         DeadLetter(
@@ -70,5 +75,5 @@ def list_dead(db: apsw.Connection, *, topic: str, group: str, limit: int) -> lis
             diagnosis=_diagnosis_decoder.decode(row[9]),
             failed_at_ms=row[10],
         )
-        for row in db.execute(LIST, (topic, group, limit))
+        for row in db.execute(LIST, (topic, group, after, limit))
     ]

@@ -147,10 +147,12 @@ class SqliteLog:
             if some < reading.TRIM_RECORDS_PER_TURN:
                 return trimmed
 
-    async def dead_letters(self, *, topic: str = "", group: str = "", limit: int = 100) -> list[DeadLetter]:
-        """Return dead letters that were not requeued, oldest first, optionally of one topic or group."""
+    async def dead_letters(
+        self, *, topic: str = "", group: str = "", after: int = 0, limit: int = 100
+    ) -> list[DeadLetter]:
+        """Return open dead letters with a higher id than `after`, oldest first."""
         check_limit(limit)
-        return await self._reader.do(lambda db: dead.list_dead(db, topic=topic, group=group, limit=limit))
+        return await self._reader.do(lambda db: dead.list_dead(db, topic=topic, group=group, after=after, limit=limit))
 
     async def requeue(self, dead_letter_id: int) -> bool:
         """Make a dead letter a record again, for its group alone, with a fresh budget."""
@@ -159,6 +161,10 @@ class SqliteLog:
         if topic is not None:
             self.announce([topic])
         return topic is not None
+
+    async def drop(self, dead_letter_id: int) -> bool:
+        """Close a dead letter for good; its record can be trimmed."""
+        return await self._writer.do(Job(lambda turn: dead.drop(turn, dead_letter_id)))
 
     async def wait(self, topics: Sequence[str], *, timeout_ms: int) -> None:
         """Return when one of the topics may have claimable records, or after `timeout_ms`; looks every second."""

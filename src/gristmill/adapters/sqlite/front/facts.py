@@ -1,0 +1,60 @@
+"""Label facts over one SQLite file, each beside the event that tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import apsw
+import msgspec
+
+from gristmill.adapters.checks import check_fact_is_new, event_of_fact
+from gristmill.adapters.packing import pack
+from gristmill.adapters.sqlite.file.reader import Reader
+from gristmill.adapters.sqlite.file.rows import to_json
+from gristmill.adapters.sqlite.file.writer import Job, Turn, Writer
+from gristmill.domain.ids import ItemId
+from gristmill.domain.label_fact import LabelFact
+
+__all__ = ["SqliteLabelFacts"]
+
+NEWEST = "SELECT ifnull(max(fact_id), 0) FROM label_fact WHERE item_id = ?"
+INSERT = "INSERT INTO label_fact(item_id, body) VALUES(?, ?)"
+TELL = "INSERT INTO event(item_id, body) VALUES(?, ?)"
+FACTS = """
+SELECT fact_id, body FROM label_fact WHERE item_id IN (SELECT value FROM json_each(?)) ORDER BY fact_id
+"""
+
+_decoder = msgspec.msgpack.Decoder(LabelFact)
+
+
+class SqliteLabelFacts:
+    """See `ports.front.LabelFacts`."""
+
+    def __init__(self, writer: Writer, reader: Reader) -> None:
+        self._writer = writer
+        self._reader = reader
+
+    async def add(self, fact: LabelFact, *, last_fact_id: int | None = None) -> LabelFact:
+        """Store a fact with its event and return it with its id."""
+
+        def run(turn: Turn) -> LabelFact:
+            if last_fact_id is not None:
+                check_fact_is_new(fact, last_fact_id, turn.db.execute(NEWEST, (fact.item_id,)).get)
+            turn.db.execute(INSERT, (fact.item_id, pack(fact)))
+            stored = msgspec.structs.replace(fact, fact_id=turn.db.last_insert_rowid())
+            turn.db.execute(TELL, (fact.item_id, pack([event_of_fact(stored)])))
+            return stored
+
+        return await self._writer.do(Job(run))
+
+    async def of(self, item_ids: Sequence[ItemId]) -> dict[ItemId, list[LabelFact]]:
+        """Return the facts of items, oldest first."""
+        return await self._reader.do(lambda db: _read(db, item_ids))
+
+
+def _read(db: apsw.Connection, item_ids: Sequence[ItemId]) -> dict[ItemId, list[LabelFact]]:
+    found: dict[ItemId, list[LabelFact]] = {}
+    for fact_id, body in db.execute(FACTS, (to_json(list(item_ids)),)):
+        fact = msgspec.structs.replace(_decoder.decode(body), fact_id=fact_id)
+        found.setdefault(fact.item_id, []).append(fact)
+    return found

@@ -1,0 +1,24 @@
+"""The front port over one SQLite file."""
+
+from __future__ import annotations
+
+from gristmill.adapters.sqlite.file.reader import Reader
+from gristmill.adapters.sqlite.file.writer import Writer
+from gristmill.adapters.sqlite.front.facts import SqliteLabelFacts
+from gristmill.adapters.sqlite.front.inlet import SqliteInlet
+from gristmill.adapters.sqlite.front.listing import SqliteListing
+from gristmill.adapters.sqlite.front.tokens import SqliteTokens
+from gristmill.adapters.sqlite.log import SqliteLog
+from gristmill.ports.clock import Clock
+
+__all__ = ["SqliteFront"]
+
+
+class SqliteFront:
+    """See `ports.front.Front`. Processes that open the same file share it."""
+
+    def __init__(self, writer: Writer, reader: Reader, log: SqliteLog, clock: Clock) -> None:
+        self.inlet = SqliteInlet(writer, log, clock)
+        self.facts = SqliteLabelFacts(writer, reader)
+        self.tokens = SqliteTokens(writer, reader)
+        self.listing = SqliteListing(reader)

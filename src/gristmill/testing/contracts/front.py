@@ -1,0 +1,88 @@
+"""What every front must hold about label facts, tokens and lists of items."""
+
+from __future__ import annotations
+
+import pytest
+
+from gristmill.domain.access import StoredToken
+from gristmill.domain.errors import StaleRead, UsageError
+from gristmill.domain.ids import ItemId
+from gristmill.domain.label_fact import ITEM_WITHOUT_FACTS, LabelFact
+from gristmill.ports.front import ITEMS_PER_READ_MAX, Front
+from gristmill.testing.contracts.backend import Backend, Contract, make_commit, run_id_of
+
+__all__ = ["FrontContract"]
+
+
+class FrontContract(Contract):
+    """See `ports.front`."""
+
+    @pytest.fixture
+    def front(self, backend: Backend) -> Front:
+        """The backend's front."""
+        assert backend.front is not None
+        return backend.front
+
+    async def test_facts_are_kept_in_their_order(self, front: Front) -> None:
+        first = await front.facts.add(_fact(1, is_negated=True))
+        second = await front.facts.add(_fact(1))
+        other = await front.facts.add(_fact(2))
+        assert 0 < first.fact_id < second.fact_id < other.fact_id
+        found = await front.facts.of([ItemId(1), ItemId(2), ItemId(3)])
+        assert found == {ItemId(1): [first, second], ItemId(2): [other]}
+
+    async def test_a_fact_is_told_as_an_event_of_its_item(self, backend: Backend, front: Front) -> None:
+        await backend.state.commit([make_commit(1)])
+        fact = await front.facts.add(_fact(1, is_negated=True))
+        [event] = [event for event in await backend.state.events(ItemId(1)) if event.kind == "label.negated"]
+        assert (event.at_ms, event.body["actor"], event.body["fact_id"]) == (5, "ann", fact.fact_id)
+
+    async def test_a_fact_of_somebody_who_has_not_seen_the_newest_is_refused(
+        self, backend: Backend, front: Front
+    ) -> None:
+        first = await front.facts.add(_fact(1), last_fact_id=ITEM_WITHOUT_FACTS)
+        with pytest.raises(StaleRead):
+            await front.facts.add(_fact(1, is_negated=True), last_fact_id=ITEM_WITHOUT_FACTS)
+        await front.facts.add(_fact(2), last_fact_id=ITEM_WITHOUT_FACTS)
+        second = await front.facts.add(_fact(1, is_negated=True), last_fact_id=first.fact_id)
+        assert await front.facts.of([ItemId(1)]) == {ItemId(1): [first, second]}
+        assert len(await backend.state.events(ItemId(1))) == 2
+
+    async def test_a_token_is_found_until_and_after_it_is_revoked(self, front: Front) -> None:
+        token = _token("a", at_ms=2)
+        assert await front.tokens.add(token)
+        assert await front.tokens.add(_token("b", at_ms=1))
+        assert await front.tokens.find("a") == token
+        assert await front.tokens.find("nobody") is None
+        assert await front.tokens.revoke("a", at_ms=9)
+        assert not await front.tokens.revoke("a", at_ms=10)
+        assert not await front.tokens.revoke("nobody", at_ms=10)
+        assert [(one.token_id, one.revoked_at_ms) for one in await front.tokens.all()] == [("b", None), ("a", 9)]
+
+    async def test_the_first_token_is_stored_once(self, front: Front) -> None:
+        assert await front.tokens.add(_token("a", at_ms=1), only_first=True)
+        await front.tokens.revoke("a", at_ms=2)
+        assert not await front.tokens.add(_token("b", at_ms=3), only_first=True)
+        assert [token.token_id for token in await front.tokens.all()] == ["a"]
+
+    async def test_items_are_listed_from_the_newest(self, backend: Backend, front: Front) -> None:
+        await backend.state.commit([make_commit(number) for number in (3, 1, 4, 2)])
+        assert [item.item_id for item in await front.listing.items_before(None, limit=3)] == [4, 3, 2]
+        assert [item.item_id for item in await front.listing.items_before(ItemId(2), limit=3)] == [1]
+        assert await front.listing.items_before(ItemId(1), limit=3) == []
+        with pytest.raises(UsageError, match="limit is out of range"):
+            await front.listing.items_before(None, limit=ITEMS_PER_READ_MAX + 1)
+
+    async def test_runs_of_many_items_come_as_they_do_one_by_one(self, backend: Backend, front: Front) -> None:
+        other = make_commit(1, run_id=run_id_of(1, "other"), plan="other")
+        await backend.state.commit([make_commit(2), make_commit(1), other])
+        found = await front.listing.runs_of([ItemId(1), ItemId(2), ItemId(3)])
+        assert found == {ItemId(number): await backend.state.runs(ItemId(number)) for number in (1, 2)}
+
+
+def _fact(number: int, *, is_negated: bool = False) -> LabelFact:
+    return LabelFact(item_id=ItemId(number), val="spam", is_negated=is_negated, actor="ann", reason="why", at_ms=5)
+
+
+def _token(token_id: str, *, at_ms: int) -> StoredToken:
+    return StoredToken(token_id, b"\x00hash", "desk", "reviewer", "main", at_ms)
