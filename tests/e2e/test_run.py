@@ -172,3 +172,21 @@ def test_help_answers_without_loading_what_it_describes() -> None:
     probe = "import sys, gristmill.cli.app as app; app.build_app(); print(*({'numpy', 'apsw'} & set(sys.modules)))"
     found = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
     assert found.stdout.split() == []
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_streams_are_no_reason_to_fail(tmp_path: Path, loud: list[object], closed: str) -> None:
+    path, output = posts(tmp_path / "in.jsonl", 2), tmp_path / "out.jsonl"
+    words = [sys.executable, "-m", "gristmill", "run", "--input", path, "--output", output, *loud]
+    ended = subprocess.run(["sh", "-c", f'exec "$@" {closed}', "sh", *map(str, words)], timeout=60, check=False)
+    assert ended.returncode == 0
+    assert len(read_lines(output)) == 2
+
+
+def test_standard_input_that_is_closed_is_empty(loud: list[object]) -> None:
+    words = [sys.executable, "-m", "gristmill", "run", "--input", "-", *loud]
+    ended = subprocess.run(
+        ["sh", "-c", 'exec "$@" <&-', "sh", *map(str, words)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ended.returncode == 2
+    assert "input file is empty" in ended.stderr

@@ -8,6 +8,7 @@ is wrong; 3 done, but records failed or are in quarantine; 130 interrupted.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -51,6 +52,7 @@ def build_app() -> App:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return the exit code."""
+    _open_closed_streams()
     try:
         code = build_app()(arguments, exit_on_error=False, print_error=True, result_action="return_value")
     except CycloptsError:
@@ -62,6 +64,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read our output has had enough.
         sys.stderr.close()
         return EXIT_OK
+    except OSError as error:
+        # The world outside: a full disk, a file that went away. A traceback would tell a person less.
+        where = "" if error.filename is None else f": {os.fsdecode(error.filename)!r}"
+        print(f"gristmill: {error.strerror or error}{where}", file=sys.stderr)
+        return EXIT_TROUBLE
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     return code if isinstance(code, int) else EXIT_OK
+
+
+def _open_closed_streams() -> None:
+    """Point closed standard streams at nothing, so that no store or socket is opened under their numbers."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest free number is taken, which is this one.
+            os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, open(number, "r" if name == "stdin" else "w", encoding="utf-8"))  # noqa: SIM115

@@ -109,6 +109,9 @@ def open_input(path: Path) -> InputFile:
 
 def _sniff_csv(path: Path, head: bytes, *, is_gzip: bool) -> tuple[str, list[str]]:
     first = head.partition(b"\n")[0].decode("utf-8", "replace")
+    if len(head) >= SNIFF_BYTES and b"\n" not in head:
+        advice = f"the first line names the columns and ends within {SNIFF_BYTES} bytes"
+        raise UsageError("CSV file has no header", value=str(path), advice=advice)
     delimiter = max(DELIMITERS, key=first.count)
     with _open(path, is_gzip=is_gzip) as stream:
         return delimiter, read_header(read_lines(stream, blobs=path.parent), delimiter=delimiter)
@@ -127,9 +130,22 @@ def _refuse_foreign(path: Path, head: bytes) -> None:
     if path.suffix.lower() == ".json" and head.lstrip().startswith(b"["):
         advice = "one object a line is needed: jq -c '.[]' FILE > FILE.jsonl"
         raise UsageError("input file is one JSON list", value=str(path), advice=advice)
-    has_object = any(line.lstrip().startswith(b"{") for line in head.split(b"\n"))
-    if b"\x00" in head and not has_object:
+    if _is_binary(head):
         raise UsageError("input file is binary", value=str(path), advice="it should hold JSONL or CSV")
+
+
+def _is_binary(head: bytes) -> bool:
+    """Whether this is no text at all. Single NUL bytes are faults of the records that hold them."""
+    if b"\x00" not in head:
+        return False
+    lines = head.split(b"\n")
+    if any(line.lstrip().startswith(b"{") for line in lines):
+        return False
+    try:
+        # A header of CSV can be read, whatever its rows hold.
+        return b"\x00" in lines[0] or not lines[0].decode().strip()
+    except UnicodeDecodeError:
+        return True
 
 
 def _read_head(path: Path) -> tuple[bool, bytes]:

@@ -112,3 +112,14 @@ def test_the_fingerprint_follows_the_content(tmp_path: Path) -> None:
     first = open_input(path).fingerprint
     path.write_bytes(b'{"a":2}\n')
     assert open_input(path).fingerprint != first
+
+
+def test_a_nul_in_a_row_does_not_make_the_table_binary(tmp_path: Path) -> None:
+    found = records(tmp_path, "a.csv", b"id,text\n1,he\x00llo\n2,ok\n")
+    assert rows(found) == [{"id": "1", "text": "he\x00llo"}, {"id": "2", "text": "ok"}]
+
+
+def test_a_header_without_an_end_is_refused_and_leaves_nothing_beside_the_file(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no header"):
+        records(tmp_path, "a.csv", b"x" * (RECORD_BYTES_MAX + 10))
+    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]

@@ -88,11 +88,14 @@ def _spool_stdin(folder: StateFolder) -> Path:
     """Keep standard input as a file, so that an interrupted run can go on with it; equal input is one file."""
     folder.inputs_dir.mkdir(parents=True, exist_ok=True)
     digest = hashlib.blake2b(digest_size=8)
-    unfinished = folder.inputs_dir / ".stdin.part"
-    with unfinished.open("wb") as file:
-        while chunk := sys.stdin.buffer.read(CHUNK_BYTES):
-            digest.update(chunk)
-            file.write(chunk)
-    path = folder.inputs_dir / f"stdin-{digest.hexdigest()}"
-    unfinished.replace(path)
+    unfinished = folder.inputs_dir / f".stdin.{os.getpid()}.part"
+    try:
+        with unfinished.open("wb") as file:
+            while chunk := sys.stdin.buffer.read(CHUNK_BYTES):
+                digest.update(chunk)
+                file.write(chunk)
+        path = folder.inputs_dir / f"stdin-{digest.hexdigest()}"
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
     return path

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
 
-from gristmill.domain.errors import UsageError
+from gristmill.domain.errors import Unavailable, UsageError
 from gristmill.runtime.batch.outcomes import OutcomeLine
 
 __all__ = ["STDOUT", "Summary", "check_output", "write_outcomes"]
@@ -55,26 +56,53 @@ def check_output(path: Path | None, *, input: Path) -> None:
         raise UsageError("output would replace the input", value=str(path), advice="name another file")
     if path.is_dir():
         raise UsageError("output is a folder", value=str(path), advice="name a file in it")
-    if not path.absolute().parent.is_dir():
+    target = path.resolve()
+    if not target.parent.is_dir():
         raise UsageError("folder of the output does not exist", value=str(path), advice="create it first")
-    if not os.access(path.absolute().parent, os.W_OK):
+    if not os.access(target.parent if target.is_file() or not target.exists() else target, os.W_OK):
         raise UsageError("output cannot be written", value=str(path), advice="choose another folder")
 
 
 async def write_outcomes(outcomes: AsyncIterator[OutcomeLine], output: Path | None) -> Summary:
-    """Write one JSON line an outcome and return their sum; the file appears whole or not at all."""
+    """Write one JSON line an outcome and return their sum; a file appears whole or not at all.
+
+    Raises:
+        Unavailable: the output cannot be written; what was found is stored, and a repeat writes it.
+        BrokenPipeError: whoever reads the output has had enough.
+    """
+    try:
+        return await _write_to(outcomes, output)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        advice = f"{error.strerror or error}; nothing is lost: call again to write it from the store"
+        raise Unavailable("output cannot be written", value=str(output), advice=advice) from error
+
+
+async def _write_to(outcomes: AsyncIterator[OutcomeLine], output: Path | None) -> Summary:
     if output is None:
         return await _write(outcomes, None)
     if output == STDOUT:
         return await _write(outcomes, sys.stdout.buffer)
-    unfinished = output.with_name(f".{output.name}.{os.getpid()}.part")
+    with _opened(output) as file:
+        return await _write(outcomes, file)
+
+
+@contextmanager
+def _opened(output: Path) -> Iterator[BinaryIO]:
+    target = output.resolve()
+    if target.exists() and not target.is_file():
+        # A device or a pipe: something to write to, never something to replace.
+        with target.open("wb") as file:
+            yield file
+        return
+    unfinished = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         with unfinished.open("wb") as file:
-            summary = await _write(outcomes, file)
-        unfinished.replace(output)
+            yield file
+        unfinished.replace(target)
     finally:
         unfinished.unlink(missing_ok=True)
-    return summary
 
 
 async def _write(outcomes: AsyncIterator[OutcomeLine], file: BinaryIO | None) -> Summary:
