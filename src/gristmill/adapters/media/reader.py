@@ -64,6 +64,7 @@ class ChildImageReader:
         self._metrics = metrics
         self._permits = asyncio.Semaphore(self._limits.children)
         self._idle: list[_Child] = []
+        self._killed: list[_Child] = []
 
     async def read(self, body: bytes, *, tile_side: int = 448) -> Picture | Missing:
         """Return the picture, or why there is none; see `ports.media.ImageReader`.
@@ -83,6 +84,7 @@ class ChildImageReader:
                     self._idle.append(child)
                 else:
                     child.kill()
+                    self._killed = [*(one for one in self._killed if not one.is_over), child]
         if child.is_lost:
             self._metrics.killed.inc()
         self._metrics.ended.labels(answer.reason if isinstance(answer, Missing) else "ok").inc()
@@ -90,7 +92,7 @@ class ChildImageReader:
 
     async def close(self) -> None:
         """Let the children end. Safe to call twice."""
-        children, self._idle = self._idle, []
+        children, self._idle, self._killed = [*self._idle, *self._killed], [], []
         for child in children:
             await child.end()
 
@@ -101,6 +103,7 @@ class _Child:
     def __init__(self, process: Process) -> None:
         self._process = process
         self._reads = 0
+        self._is_started = False
         self.is_lost = False
 
     @classmethod
@@ -114,24 +117,21 @@ class _Child:
             )
         except OSError as error:
             raise Unavailable("cannot start a process that decodes pictures", value=str(error)) from error
-        child = cls(process)
-        try:
-            async with asyncio.timeout(START_S_MAX):
-                await child._receive()
-        except (TimeoutError, asyncio.IncompleteReadError) as error:
-            child.kill()
-            advice = "is the extra 'media' installed, and is there memory left?"
-            raise Unavailable("a process that decodes pictures did not start", advice=advice) from error
-        except BaseException:
-            child.kill()
-            raise
-        return child
+        return cls(process)
 
     @property
     def is_fit(self) -> bool:
+        """Whether it can take another picture."""
         return not self.is_lost and self._reads < READS_PER_CHILD_MAX
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the process has ended."""
+        return self._process.returncode is not None
+
     async def read(self, request: Request, *, wall_s: float) -> Picture | Missing:
+        if not self._is_started:
+            await self._await_start()
         self._reads += 1
         try:
             async with asyncio.timeout(wall_s):
@@ -149,6 +149,7 @@ class _Child:
         return _check(answer)
 
     async def end(self) -> None:
+        """Wait until the process has ended; one that does not want to is killed."""
         if self._process.stdin is not None:
             self._process.stdin.close()
         try:
@@ -159,8 +160,17 @@ class _Child:
             await self._process.wait()
 
     def kill(self) -> None:
-        if self._process.returncode is None:
+        if not self.is_over:
             self._process.kill()
+
+    async def _await_start(self) -> None:
+        try:
+            async with asyncio.timeout(START_S_MAX):
+                await self._receive()
+        except (TimeoutError, OSError, asyncio.IncompleteReadError) as error:
+            advice = "is the extra 'media' installed, and is there memory left?"
+            raise Unavailable("a process that decodes pictures did not start", advice=advice) from error
+        self._is_started = True
 
     async def _send(self, request: Request) -> None:
         stdin = self._process.stdin
