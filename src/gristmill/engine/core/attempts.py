@@ -51,7 +51,7 @@ class Attempts:
     def on_error(self, error: BaseException) -> Again | Failed:
         """The call raised."""
         self.calls += 1
-        text = str(error)
+        text = _read(error)
         name = type(error).__name__
         failed = Failed(f"{name}: {text}" if text else name, name)
         if not isinstance(error, self._operator.options.retry_on):
@@ -104,3 +104,11 @@ class Attempts:
         legal = [result, *(one.__name__ for one in OUTCOMES if one in operator.outcomes)]
         text = f"task {operator.name!r} returned {type(value).__name__}; legal: {', '.join(legal)}"
         return Failed(text, "IllegalReturn")
+
+
+def _read(error: BaseException) -> str:
+    """Return the text of an exception; one that cannot even tell it must not do more harm than the others."""
+    try:
+        return str(error)
+    except Exception as broken:
+        return f"its text cannot be read: {type(broken).__name__}"

@@ -15,9 +15,10 @@ from gristmill.engine.run.steps import Slots, Step
 
 __all__ = ["FAILURES", "THREADS_MAX", "Workers", "attempt_once", "is_cancelled"]
 
-FAILURES = (Exception, asyncio.CancelledError, SystemExit)
+FAILURES = BaseException
 """What fails a task and goes no further. A cancellation that nobody asked for comes from something that the task waited
-for; a function that wants to leave the interpreter must not take the engine along."""
+for; a function that wants to leave the interpreter, or that plays Ctrl-C, must not take the engine along: the engine's
+own signals never arrive as exceptions."""
 
 THREADS_MAX = 16
 """Threads of one engine for tasks with runs='thread'. They wait for IO or run native code that lets go of the
@@ -61,7 +62,7 @@ async def attempt_once(step: Step, slots: Slots, attempts: Attempts, workers: Wo
     try:
         value = await _call(step, slots, workers)
     except FAILURES as error:
-        if isinstance(error, asyncio.CancelledError) and is_cancelled():
+        if isinstance(error, GeneratorExit) or (isinstance(error, asyncio.CancelledError) and is_cancelled()):
             raise
         return attempts.on_error(error)
     return attempts.on_value(value)

@@ -84,6 +84,14 @@ def test_an_error_that_is_not_worth_an_attempt_is_final() -> None:
     assert Attempts(gate).on_error(KeyError()) == Failed("KeyError", "KeyError")
 
 
+def test_an_error_that_cannot_tell_its_text_fails_like_any_other() -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise LookupError
+
+    assert Attempts(gate).on_error(Mute()) == Failed("Mute: its text cannot be read: LookupError", "Mute")
+
+
 def test_a_counted_retry_spends_an_attempt_and_says_its_reason_at_the_end() -> None:
     attempts = Attempts(mood)
     assert attempts.on_value(Retry(70, "busy")) == Again(70, Failed("Retry: busy", "Retry"))

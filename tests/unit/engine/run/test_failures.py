@@ -101,7 +101,11 @@ async def test_an_end_still_runs_what_is_marked_finally_and_keeps_what_was_found
     assert len(ended.cells) == 1
 
 
-@pytest.mark.parametrize("kind", [SystemExit, asyncio.CancelledError])
+class Refusal(BaseException):
+    """What a library raises that wants to be caught by nobody."""
+
+
+@pytest.mark.parametrize("kind", [SystemExit, asyncio.CancelledError, KeyboardInterrupt, Refusal])
 @pytest.mark.parametrize("runs", ["inline", "async", "thread"])
 async def test_what_would_leave_the_interpreter_only_fails_the_task(runs: str, kind: type[BaseException]) -> None:
     def leave(item: Item) -> None:
