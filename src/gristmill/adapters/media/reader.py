@@ -27,6 +27,7 @@ READS_PER_CHILD_MAX = 5_000
 """Then it is replaced: what libraries leak stays bounded."""
 
 START_S_MAX = 60.0
+END_S_MAX = 1.0
 SENT_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "SYSTEMROOT")
 """Of the environment; secrets stay here."""
 
@@ -152,16 +153,20 @@ class _Child:
         """Wait until the process has ended; one that does not want to is killed."""
         if self._process.stdin is not None:
             self._process.stdin.close()
-        try:
-            async with asyncio.timeout(1):
-                await self._process.wait()
-        except TimeoutError:
-            self.kill()
-            await self._process.wait()
+        await self._wait()
 
     def kill(self) -> None:
         if not self.is_over:
             self._process.kill()
+
+    async def _wait(self) -> int:
+        """Return how the process ended. Killing one that just died of itself would hide what it died of."""
+        try:
+            async with asyncio.timeout(END_S_MAX):
+                return await self._process.wait()
+        except TimeoutError:
+            self.kill()
+            return await self._process.wait()
 
     async def _await_start(self) -> None:
         try:
@@ -191,8 +196,7 @@ class _Child:
         return await stdout.readexactly(size)
 
     async def _tell_death(self) -> Missing:
-        self.kill()
-        code = await self._process.wait()
+        code = await self._wait()
         if code in (-signal.SIGXCPU, -signal.SIGKILL):
             return Missing("too_costly", "takes too much CPU or memory")
         return Missing("broken", f"killed its decoder ({code})")
