@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-class _RunBody(msgspec.Struct, frozen=True, array_like=True):
+class _RunBody(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """The part of a run that nothing searches by."""
 
     plan: str
@@ -47,7 +47,7 @@ class _RunBody(msgspec.Struct, frozen=True, array_like=True):
     effects: tuple[Effect, ...]
 
 
-class _ItemBody(msgspec.Struct, frozen=True, array_like=True):
+class _ItemBody(msgspec.Struct, frozen=True, gc=False, array_like=True):
     item_id: ItemId
     kind: str
     source: str

@@ -10,7 +10,7 @@ from gristmill.domain.contribution import Join
 __all__ = ["PlacedContribution", "slot_of", "unpack_contributed"]
 
 
-class PlacedContribution(msgspec.Struct, frozen=True, array_like=True):
+class PlacedContribution(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A contribution with the log position of the item's revision that made it."""
 
     position: int

@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 
-class Contributed(msgspec.Struct, frozen=True):
+class Contributed(msgspec.Struct, frozen=True, gc=False):
     """A contribution with the task that made it."""
 
     contribution: Contribution
@@ -33,7 +33,7 @@ class Contributed(msgspec.Struct, frozen=True):
     revision: str
 
 
-class RunCommit(msgspec.Struct, frozen=True, kw_only=True):
+class RunCommit(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Everything that one ended Run writes: it becomes visible as a whole or not at all.
 
     Attributes:
@@ -93,15 +93,15 @@ class Quarantine(msgspec.Struct, frozen=True, kw_only=True):
 Commit = RunCommit | Quarantine
 
 
-class Committed(msgspec.Struct, frozen=True):
+class Committed(msgspec.Struct, frozen=True, gc=False):
     """Written and durable."""
 
 
-class Fenced(msgspec.Struct, frozen=True):
+class Fenced(msgspec.Struct, frozen=True, gc=False):
     """Not written: the lease is no longer ours. Drop the Run; its present owner will do it."""
 
 
-class Conflict(msgspec.Struct, frozen=True):
+class Conflict(msgspec.Struct, frozen=True, gc=False):
     """Not written: the input id already has an item id. Run again with the existing one."""
 
     existing: ItemId
@@ -110,7 +110,7 @@ class Conflict(msgspec.Struct, frozen=True):
 CommitOutcome = Committed | Fenced | Conflict
 
 
-class StoredRun(msgspec.Struct, frozen=True, kw_only=True):
+class StoredRun(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A Run as read back. `cells` hold plain decoded data."""
 
     run_id: RunId

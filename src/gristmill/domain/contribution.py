@@ -28,7 +28,7 @@ KEYS_PER_JOIN_MAX = 64
 """Bound of one `Join`; near-duplicate banding uses far fewer."""
 
 
-class Join(msgspec.Struct, frozen=True, tag="join"):
+class Join(msgspec.Struct, frozen=True, gc=False, tag="join"):
     """Membership in the group of each key.
 
     Attributes:
@@ -55,7 +55,7 @@ class Join(msgspec.Struct, frozen=True, tag="join"):
         _check_keys(self.space, self.keys)
 
 
-class Count(msgspec.Struct, frozen=True, tag="count"):
+class Count(msgspec.Struct, frozen=True, gc=False, tag="count"):
     """One more sighting of a key.
 
     Attributes:
@@ -91,7 +91,7 @@ class Count(msgspec.Struct, frozen=True, tag="count"):
 Contribution = Join | Count
 
 
-class Resolved(msgspec.Struct, frozen=True):
+class Resolved(msgspec.Struct, frozen=True, gc=False):
     """A contribution of one item as it stands now.
 
     Attributes:

@@ -16,7 +16,7 @@ class EngineHello(msgspec.Struct, frozen=True, tag="hello"):
     capacity: int
 
 
-class Frame(msgspec.Struct, frozen=True, tag="frame"):
+class Frame(msgspec.Struct, frozen=True, gc=False, tag="frame"):
     """A batch of leased records of one generator; the lease travels with each of them."""
 
     frame_id: int
@@ -28,7 +28,7 @@ class Stop(msgspec.Struct, frozen=True, tag="stop"):
     """No more frames will come; finish what is under way and leave."""
 
 
-class RecordEnded(msgspec.Struct, frozen=True, array_like=True):
+class RecordEnded(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """How one record ended in an engine.
 
     Attributes:
@@ -46,7 +46,7 @@ class RecordEnded(msgspec.Struct, frozen=True, array_like=True):
     diagnosis: Diagnosis | None = None
 
 
-class FrameDone(msgspec.Struct, frozen=True, tag="done"):
+class FrameDone(msgspec.Struct, frozen=True, gc=False, tag="done"):
     """Every record of these endings is off the engine's hands. A frame may be reported in several parts."""
 
     frame_id: int

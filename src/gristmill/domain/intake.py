@@ -17,7 +17,7 @@ IntakeOutcome = Literal["accepted", "unchanged", "stale", "filtered", "quarantin
 `skipped` is a bad record of a Source that wants no quarantine; `retry` leaves the record in the log."""
 
 
-class MappedRecord(msgspec.Struct, frozen=True):
+class MappedRecord(msgspec.Struct, frozen=True, gc=False):
     """The fields of an Item as its Source gave them.
 
     Attributes:

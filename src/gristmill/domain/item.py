@@ -20,7 +20,7 @@ NESTING_MAX = 64
 """Levels of mappings and lists in one value: far above real content, far below the interpreter's own limit."""
 
 
-class Item(msgspec.Struct, frozen=True):
+class Item(msgspec.Struct, frozen=True, gc=False):
     """Normalised content, deeply immutable: every plan may keep it without a copy of its own.
 
     Attributes:
@@ -52,7 +52,7 @@ class Item(msgspec.Struct, frozen=True):
     fields: Mapping[str, Any] = MappingProxyType({})
 
 
-class Label(msgspec.Struct, frozen=True):
+class Label(msgspec.Struct, frozen=True, gc=False):
     """A finding about an item: a short value with its score, reason and evidence.
 
     Attributes:
@@ -89,7 +89,7 @@ def check_label(val: str, score: float) -> None:
         raise UsageError(f"score of label {val!r}", value=score, advice="use 0.0 (unsure) to 1.0 (sure)")
 
 
-class AppliedLabel(msgspec.Struct, frozen=True):
+class AppliedLabel(msgspec.Struct, frozen=True, gc=False):
     """A Label together with its cause: the task, operator and operator revision that gave it."""
 
     val: str
@@ -101,7 +101,7 @@ class AppliedLabel(msgspec.Struct, frozen=True):
     revision: str
 
 
-class Cell(msgspec.Struct, frozen=True, array_like=True):
+class Cell(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """One stored Field of an Item, with its writer. The cause (run, plan) stands on the Run that holds it.
 
     `value` is whatever msgspec can encode: a result struct when written, plain data when read back.

@@ -16,7 +16,7 @@ Rejected = Literal["written", "already", "lost"]
 """Answer to `reject`: dead letter written, written before, or the lease was no longer ours (nothing done)."""
 
 
-class NewRecord(msgspec.Struct, frozen=True):
+class NewRecord(msgspec.Struct, frozen=True, gc=False):
     """A record to append.
 
     Attributes:
@@ -32,7 +32,7 @@ class NewRecord(msgspec.Struct, frozen=True):
     due_at_ms: int = 0
 
 
-class StoredRecord(msgspec.Struct, frozen=True):
+class StoredRecord(msgspec.Struct, frozen=True, gc=False):
     """A record as broadcast reading sees it, without a lease."""
 
     topic: str
@@ -43,7 +43,7 @@ class StoredRecord(msgspec.Struct, frozen=True):
     appended_at_ms: int
 
 
-class Lease(msgspec.Struct, frozen=True, array_like=True):
+class Lease(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """Temporary ownership of one record by one owner; the token that travels with the record.
 
     Attributes:
@@ -59,7 +59,7 @@ class Lease(msgspec.Struct, frozen=True, array_like=True):
     epoch: int
 
 
-class Delivery(msgspec.Struct, frozen=True, array_like=True):
+class Delivery(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A claimed record.
 
     Attributes:

@@ -17,7 +17,7 @@ TaskStatus = Literal["done", "skipped", "failed", "bypassed", "not_started"]
 """`bypassed`: it failed and was declared `skip` or `fail_open`; `not_started`: the Run was over before its turn."""
 
 
-class TaskReport(msgspec.Struct, frozen=True, array_like=True):
+class TaskReport(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """One Task of one Run.
 
     Attributes:
@@ -33,7 +33,7 @@ class TaskReport(msgspec.Struct, frozen=True, array_like=True):
     reason: str = ""
 
 
-class Event(msgspec.Struct, frozen=True, array_like=True):
+class Event(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """An appended fact about an Item or Run.
 
     Attributes:
@@ -49,7 +49,7 @@ class Event(msgspec.Struct, frozen=True, array_like=True):
     body: Any = None
 
 
-class Effect(msgspec.Struct, frozen=True):
+class Effect(msgspec.Struct, frozen=True, gc=False):
     """Something a plan wants done outside its own cells, applied at most once per key.
 
     The key is (run id, task, sink). `mode` is `on` (to be carried out) or `shadow` (recorded for comparison only).

@@ -23,7 +23,7 @@ NO_ENGINE = ""
 _Key = tuple[str, str, int]
 
 
-class Sent(msgspec.Struct, frozen=True):
+class Sent(msgspec.Struct, frozen=True, gc=False):
     """A record that went to an engine at `sent_at_ms` (monotonic)."""
 
     delivery: Delivery

@@ -43,7 +43,7 @@ _STATUS: dict[NodeState, TaskStatus] = {
 }
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class Verdict(msgspec.Struct, frozen=True, gc=False):
     """How a Run ended. `error` holds the text of every failure that decided it, the first one leading."""
 
     status: RunStatus

@@ -53,7 +53,7 @@ class RecoveryPolicy(msgspec.Struct, frozen=True):
     recoveries_max: int = 3
 
 
-class Origin(msgspec.Struct, frozen=True):
+class Origin(msgspec.Struct, frozen=True, gc=False):
     """Where a record first stood, whatever topic it is read from now.
 
     Attributes:

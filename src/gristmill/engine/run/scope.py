@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Ended", "Scope"]
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
+class Ended(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A Run that is over: what it wants written. A failed Run wants nothing but its status and reports.
 
     Attributes:

@@ -24,7 +24,7 @@ TURN_US_MAX = 2_000
 """Time that the inline loop keeps the event loop for itself: leases, links and slow plans live on it too."""
 
 
-class _Begun(msgspec.Struct, frozen=True):
+class _Begun(msgspec.Struct, frozen=True, gc=False):
     todo: Todo
     scope: Scope
 

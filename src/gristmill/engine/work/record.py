@@ -15,14 +15,14 @@ from gristmill.plans.plan import Generator
 __all__ = ["RunDone", "Todo", "Work"]
 
 
-class Todo(msgspec.Struct, frozen=True):
+class Todo(msgspec.Struct, frozen=True, gc=False):
     """A Run that is to be done."""
 
     plan: str
     run_id: RunId
 
 
-class RunDone(msgspec.Struct, frozen=True):
+class RunDone(msgspec.Struct, frozen=True, gc=False):
     """A Run that is over. Times are UTC epoch."""
 
     todo: Todo
@@ -32,7 +32,7 @@ class RunDone(msgspec.Struct, frozen=True):
     duration_us: int
 
 
-class Work(msgspec.Struct, eq=False, kw_only=True):
+class Work(msgspec.Struct, gc=False, eq=False, kw_only=True):
     """A record of one frame. It ends in a commit, a report, or both.
 
     Attributes:

@@ -185,7 +185,7 @@ class WriteBack:
                     _log.exception("callback of a run failed", plan=done.todo.plan, run_id=done.todo.run_id)
 
 
-class _Ready(msgspec.Struct, frozen=True):
+class _Ready(msgspec.Struct, frozen=True, gc=False):
     """A record with what is to be written for it, and what is to be told once it is."""
 
     work: Work
