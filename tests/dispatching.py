@@ -47,6 +47,9 @@ class FakeClock:
     def monotonic_us(self) -> int:
         return self._now_us
 
+    def thread_us(self) -> int:
+        return self.monotonic_us()
+
     async def sleep_ms(self, duration_ms: int) -> None:
         loop = asyncio.get_running_loop()
         done = loop.create_future()

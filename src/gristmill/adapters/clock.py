@@ -36,6 +36,10 @@ class SystemClock:
         """Return microseconds since an arbitrary origin; only goes forward."""
         return time.monotonic_ns() // NS_PER_US
 
+    def thread_us(self) -> int:
+        """Return microseconds of CPU time of the calling thread."""
+        return time.thread_time_ns() // NS_PER_US
+
     async def sleep_ms(self, duration_ms: int) -> None:
         """Wait `duration_ms` of real time."""
         await asyncio.sleep(duration_ms / 1000)

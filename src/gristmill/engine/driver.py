@@ -13,10 +13,11 @@ from gristmill.engine.run.calls import Workers
 from gristmill.engine.run.harvest import Harvester
 from gristmill.engine.run.processes import refuse_unimportable
 from gristmill.engine.run.scope import Ended, Scope
-from gristmill.engine.run.steps import build_step
+from gristmill.engine.run.steps import Slots, build_step
+from gristmill.engine.run.straight import StraightWay
 from gristmill.engine.run.walk import Kit, Walk
 from gristmill.engine.run.watchdog import Watchdog
-from gristmill.plans.graph import FIRST_NODE_SLOT
+from gristmill.plans.graph import FIRST_NODE_SLOT, SLOT_ITEM, SLOT_SCOPE
 from gristmill.plans.registry import RegisteredPlan
 from gristmill.plans.resources import Need
 from gristmill.ports.clock import Clock
@@ -62,9 +63,14 @@ class Driver:
             clock=clock,
             now_us=clock.monotonic_us,
             workers=workers or Workers(),
-            watchdog=Watchdog(graph.key),
+            watchdog=Watchdog(graph.key, clock),
         )
         self._harvester = Harvester(steps, writes=plan.writes)
+        self._straight = None
+        if StraightWay.is_open_to(steps):
+            self._straight = StraightWay(
+                steps, self._kit.layout, now_us=clock.monotonic_us, watchdog=self._kit.watchdog
+            )
         self._begins_inline = all(steps[root].is_inline for root in self._kit.layout.roots)
 
     @property
@@ -81,8 +87,13 @@ class Driver:
         """
         if not self._begins_inline:
             return None
-        walk = Walk(self._kit, item, scope)
-        if walk.go_nowait():
+        slots, passed = self._fill_slots(item, scope), None
+        if self._straight is not None:
+            passed = self._straight.go(slots)
+            if passed.is_whole:
+                return self._finish_whole(slots, self._straight.report(passed), scope)
+        walk = Walk(self._kit, slots, origin_us=self._kit.now_us() if passed is None else passed.origin_us)
+        if walk.go_nowait(passed):
             return self._finish(walk, scope)
         scope.walk = walk
         return None
@@ -95,7 +106,7 @@ class Driver:
         """
         walk, scope.walk = scope.walk, None
         if walk is None:
-            walk = Walk(self._kit, item, scope)
+            walk = Walk(self._kit, self._fill_slots(item, scope), origin_us=self._kit.now_us())
             await walk.go(is_started=False)
         else:
             await walk.go(is_started=True)
@@ -105,6 +116,24 @@ class Driver:
         """Let go of threads and processes, unless they are shared. Safe to call twice."""
         if self._own_workers:
             self._kit.workers.close()
+
+    def _fill_slots(self, item: Item, scope: Scope) -> Slots:
+        slots = self._kit.template.copy()
+        slots[SLOT_ITEM] = item
+        slots[SLOT_SCOPE] = scope
+        return slots
+
+    def _finish_whole(self, slots: Slots, tasks: tuple[TaskReport, ...], scope: Scope) -> Ended:
+        labels, contributions, effects = self._harvester.findings(slots)
+        return Ended(
+            status="done",
+            tasks=tasks,
+            cells=self._harvester.cells(slots),
+            labels=labels,
+            contributions=contributions,
+            effects=effects,
+            on_end=scope.callbacks,
+        )
 
     def _finish(self, walk: Walk, scope: Scope) -> Ended:
         verdict = walk.marking.verdict()

@@ -18,6 +18,10 @@ class Clock(Protocol):
         """Return microseconds of a clock that only goes forward; the origin is arbitrary."""
         ...
 
+    def thread_us(self) -> int:
+        """Return microseconds of CPU time of the calling thread; the origin is arbitrary."""
+        ...
+
     async def sleep_ms(self, duration_ms: int) -> None:
         """Wait; a fake clock jumps instead when every task waits."""
         ...

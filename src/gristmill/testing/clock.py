@@ -36,6 +36,10 @@ class FakeClock:
         """Return microseconds since this clock was made."""
         return self._now_us - self._start_us
 
+    def thread_us(self) -> int:
+        """Return microseconds since this clock was made: whoever moves it by hand is taken to have worked."""
+        return self.monotonic_us()
+
     async def sleep_ms(self, duration_ms: int) -> None:
         """Wait until the clock has moved by `duration_ms`."""
         loop = asyncio.get_running_loop()

@@ -148,5 +148,8 @@ class _JumpingClock:
     def monotonic_us(self) -> int:
         return self._now_ms * 1_000
 
+    def thread_us(self) -> int:
+        return self.monotonic_us()
+
     async def sleep_ms(self, duration_ms: int) -> None:
         self._now_ms += duration_ms

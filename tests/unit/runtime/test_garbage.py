@@ -18,6 +18,9 @@ class ListedClock:
     def monotonic_us(self) -> int:
         return 0
 
+    def thread_us(self) -> int:
+        return self.monotonic_us()
+
     async def sleep_ms(self, duration_ms: int) -> None:
         self.pauses_ms.append(duration_ms)
         if len(self.pauses_ms) == 3:

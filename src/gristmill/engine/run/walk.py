@@ -7,17 +7,15 @@ from collections.abc import Callable
 
 import msgspec
 
-from gristmill.domain.item import Item
 from gristmill.domain.outcome import Done, End, Skip
 from gristmill.domain.run import TaskReport
 from gristmill.engine.core.attempts import Again, Attempts, Ending, Failed
 from gristmill.engine.core.layout import Layout
 from gristmill.engine.core.marking import Marking
 from gristmill.engine.run.calls import FAILURES, Workers, attempt_once, is_cancelled
-from gristmill.engine.run.scope import Scope
 from gristmill.engine.run.steps import Slots, Step
+from gristmill.engine.run.straight import Passed
 from gristmill.engine.run.watchdog import INLINE_US_MAX, Watchdog
-from gristmill.plans.graph import SLOT_ITEM, SLOT_SCOPE
 from gristmill.ports.clock import Clock
 
 __all__ = ["Kit", "Walk"]
@@ -35,7 +33,7 @@ class Kit(msgspec.Struct, frozen=True, eq=False):
     watchdog: Watchdog
 
 
-class _Postponed(msgspec.Struct, frozen=True):
+class _Postponed(msgspec.Struct, frozen=True, gc=False):
     """A task met where nothing can wait: one that does not run inline, or has to wait before its next attempt."""
 
     step: Step
@@ -58,22 +56,23 @@ class Walk:
         "slots",
     )
 
-    def __init__(self, kit: Kit, item: Item, scope: Scope) -> None:
+    def __init__(self, kit: Kit, slots: Slots, *, origin_us: int) -> None:
         self._kit = kit
-        self._origin_us = kit.now_us()
+        self._origin_us = origin_us
         self._began_us: dict[int, int] = {}
         self._postponed: list[_Postponed] = []
         self._group: asyncio.TaskGroup | None = None
         self._sleepers: dict[int, asyncio.Task[None]] = {}
-        self.slots = kit.template.copy()
-        self.slots[SLOT_ITEM] = item
-        self.slots[SLOT_SCOPE] = scope
+        self.slots = slots
         self.marking = Marking(kit.layout)
         self.reports: list[TaskReport | None] = [None] * len(kit.steps)
 
-    def go_nowait(self) -> bool:
-        """Call tasks until the Run is over, or until one has to wait; return whether it is over."""
-        self._follow(self.marking.start())
+    def go_nowait(self, passed: Passed | None = None) -> bool:
+        """Call tasks until the Run is over, or until one has to wait; return whether it is over.
+
+        `passed` is how far the Run came on the short way.
+        """
+        self._follow(self.marking.start() if passed is None else self._take_over(passed))
         for late in self._postponed:
             # What closed the Run may have come after the postponement.
             if self.marking.wants(late.step.index):
@@ -95,6 +94,24 @@ class Walk:
                 self._follow(self.marking.start())
         self._group = None
 
+    def _take_over(self, passed: Passed) -> list[int]:
+        """Mark what was called on the short way, and return what is ready after the answer that ended it."""
+        steps, reports, marking, origin_us = self._kit.steps, self.reports, self.marking, self._origin_us
+        ready = marking.start()
+        began_us = origin_us
+        for index, ended_us in zip(passed.order, passed.ends_us, strict=False):
+            reports[index] = TaskReport(steps[index].name, "done", 1, began_us - origin_us, ended_us - began_us)
+            ready += marking.on_done(index)
+            began_us = ended_us
+        del ready[: len(passed.ends_us)]
+        index = ready[0]
+        step, attempts = steps[index], Attempts(steps[index].operator)
+        self._began_us[index] = began_us
+        error, value = passed.error, passed.value
+        ready += self._judge(step, attempts, attempts.on_value(value) if error is None else attempts.on_error(error))
+        self._withdraw_after(index, ready)
+        return ready[1:]
+
     def _follow(self, ready: list[int]) -> None:
         """Call what is ready, and what becomes ready by that; start what does not run inline.
 
@@ -103,7 +120,8 @@ class Walk:
         """
         kit, slots, reports, marking = self._kit, self.slots, self.reports, self.marking
         steps, now_us, origin_us = kit.steps, kit.now_us, self._origin_us
-        began_us = now_us()
+        cpu_us = kit.watchdog.cpu_us()
+        follows_us = began_us = now_us()
         for index in ready:
             step = steps[index]
             if not step.is_plain:
@@ -123,7 +141,8 @@ class Walk:
             ended_us = now_us()
             took_us = ended_us - began_us
             if took_us > INLINE_US_MAX:
-                kit.watchdog.note(step.name, took_us)
+                spent_us = kit.watchdog.cpu_us() - cpu_us - (began_us - follows_us)
+                kit.watchdog.note(step.name, took_us, spent_us=spent_us)
             if type(value) is step.result:
                 slots[step.slot] = value
                 reports[index] = TaskReport(step.name, "done", 1, began_us - origin_us, took_us)
@@ -158,7 +177,8 @@ class Walk:
         return self._judge(step, attempts, self._call_inline(step, attempts))
 
     def _call_inline(self, step: Step, attempts: Attempts) -> Again | Ending:
-        began_us = self._kit.now_us()
+        watchdog = self._kit.watchdog
+        cpu_us, began_us = watchdog.cpu_us(), self._kit.now_us()
         try:
             value = step.call(self.slots)
         except FAILURES as error:
@@ -166,7 +186,7 @@ class Walk:
         finally:
             took_us = self._kit.now_us() - began_us
             if took_us > INLINE_US_MAX:
-                self._kit.watchdog.note(step.name, took_us)
+                watchdog.note(step.name, took_us, spent_us=watchdog.cpu_us() - cpu_us)
         return attempts.on_value(value)
 
     def _judge(self, step: Step, attempts: Attempts, answer: Again | Ending) -> list[int]:
