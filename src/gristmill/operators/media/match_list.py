@@ -107,7 +107,7 @@ def read_match_list(text: str, *, file: str, into: MatchList | None = None) -> M
     Raises:
         ConfigError: lines are wrong; all of the first faults with their line numbers.
     """
-    entries = into or MatchList()
+    entries = MatchList() if into is None else into  # An empty one is false.
     faults: list[str] = []
     for number, row in enumerate(csv.reader(text.splitlines(), skipinitialspace=True), start=1):
         fields = [field.strip() for field in row]
