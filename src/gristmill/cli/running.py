@@ -27,6 +27,7 @@ def run_locked(
     plans: tuple[str, ...] = (),
     flow_files: tuple[str, ...] = (),
     fields: FieldMap | None = None,
+    source: Path | None = None,
     is_fresh: bool = False,
 ) -> RunReport:
     """Run a file in the state folder of the settings, and log into that folder unless another file is set.
@@ -51,6 +52,7 @@ def run_locked(
             plans=plans,
             flow_files=flow_files,
             fields=fields or FieldMap(),
+            source=source,
             output=output,
             is_fresh=is_fresh,
         )

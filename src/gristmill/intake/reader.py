@@ -1,6 +1,6 @@
-"""Streams a file of records, JSONL or CSV, plain or gzip, in batches ready to be appended to a log.
+"""Streams a file of records, JSONL, CSV (both plain or gzip) or Parquet, in batches ready to be appended to a log.
 
-Every line (JSONL) or row (CSV) becomes exactly one record, whatever is wrong with it, always in one order: so a run
+Every line (JSONL) or row becomes exactly one record, whatever is wrong with it, always in one order: so a run
 that was interrupted goes on by counting. Headers of a record: `line`, where it starts; `fault`, what the reader
 already knows to be wrong with it.
 """
@@ -20,6 +20,7 @@ from gristmill.domain.errors import DataError, UsageError
 from gristmill.domain.log import NewRecord
 from gristmill.intake.csv_rows import read_header, read_rows
 from gristmill.intake.lines import read_lines
+from gristmill.intake.parquet_rows import PARQUET_MAGIC, read_columns, read_parquet
 
 __all__ = ["FAULT_HEADER", "LINE_HEADER", "InputFile", "open_input"]
 
@@ -34,8 +35,9 @@ DELIMITERS = ",;\t|"
 GZIP_MAGIC = b"\x1f\x8b"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
-Shape = Literal["jsonl", "csv"]
+Shape = Literal["jsonl", "csv", "parquet"]
 SHAPES: dict[str, Shape] = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".tsv": "csv"}
+PARQUET_SUFFIXES = (".parquet", ".pq")
 
 
 class InputFile(msgspec.Struct, frozen=True):
@@ -43,7 +45,7 @@ class InputFile(msgspec.Struct, frozen=True):
 
     Attributes:
         fingerprint: 16 hexadecimal digits over its bytes.
-        columns: names of the CSV columns, empty for JSONL.
+        columns: names of the columns, empty for JSONL.
     """
 
     path: Path
@@ -59,20 +61,14 @@ class InputFile(msgspec.Struct, frozen=True):
         Raises:
             DataError: the compressed file is damaged.
         """
-        batch: list[NewRecord] = []
-        byte_count = 0
+        if self.shape == "parquet":
+            yield from _gather(_new_record(row, number, "") for number, row in enumerate(read_parquet(self.path), 1))
+            return
         with _open(self.path, is_gzip=self.is_gzip) as stream:
             try:
-                for record in self._records(stream, blobs):
-                    batch.append(record)
-                    byte_count += len(record.value)
-                    if len(batch) >= BATCH_RECORDS_MAX or byte_count >= BATCH_BYTES_MAX:
-                        yield batch
-                        batch, byte_count = [], 0
+                yield from _gather(self._records(stream, blobs))
             except (EOFError, zlib.error, gzip.BadGzipFile) as error:
                 raise DataError("compressed file is damaged", value=str(self.path), advice=str(error)) from error
-        if batch:
-            yield batch
 
     def _records(self, stream: BinaryIO, blobs: Path) -> Iterator[NewRecord]:
         lines = read_lines(stream, blobs=blobs)
@@ -89,7 +85,8 @@ def open_input(path: Path) -> InputFile:
     """Look at a file and say what it is.
 
     Raises:
-        UsageError: it does not exist, is a folder, cannot be read, is empty, or is neither JSONL nor CSV.
+        UsageError: it does not exist, is a folder, cannot be read, is empty, or is neither JSONL nor CSV
+            nor Parquet.
     """
     try:
         is_gzip, head = _read_head(path)
@@ -101,10 +98,25 @@ def open_input(path: Path) -> InputFile:
         raise UsageError("input file cannot be read", value=str(path), advice=str(error)) from error
     if not head.strip():
         raise UsageError("input file is empty", value=str(path), advice="it should hold JSONL or CSV")
+    if head.startswith(PARQUET_MAGIC) or path.suffix.lower() in PARQUET_SUFFIXES:
+        return InputFile(path, "parquet", False, "", tuple(read_columns(path)), _fingerprint(path))
     _refuse_foreign(path, head)
     shape = _sniff_shape(path, head)
     delimiter, columns = (",", ()) if shape == "jsonl" else _sniff_csv(path, head, is_gzip=is_gzip)
     return InputFile(path, shape, is_gzip, delimiter, tuple(columns), _fingerprint(path))
+
+
+def _gather(records: Iterator[NewRecord]) -> Iterator[list[NewRecord]]:
+    batch: list[NewRecord] = []
+    byte_count = 0
+    for record in records:
+        batch.append(record)
+        byte_count += len(record.value)
+        if len(batch) >= BATCH_RECORDS_MAX or byte_count >= BATCH_BYTES_MAX:
+            yield batch
+            batch, byte_count = [], 0
+    if batch:
+        yield batch
 
 
 def _sniff_csv(path: Path, head: bytes, *, is_gzip: bool) -> tuple[str, list[str]]:

@@ -19,6 +19,7 @@ __all__ = [
     "MediaSection",
     "ScreenSection",
     "Settings",
+    "SourcesSection",
     "StoreSection",
 ]
 
@@ -83,6 +84,12 @@ class FlowsSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     paths: Annotated[tuple[str, ...], Meta(description="further flows as Python files")] = ()
 
 
+class SourcesSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How foreign records become items."""
+
+    paths: Annotated[tuple[str, ...], Meta(description="Source files, or folders of them, published at start")] = ()
+
+
 class ScreenSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The shipped flow `screen`."""
 
@@ -120,5 +127,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     engine: EngineSection = EngineSection()
     store: StoreSection = StoreSection()
     flows: FlowsSection = FlowsSection()
+    sources: SourcesSection = SourcesSection()
     screen: ScreenSection = ScreenSection()
     media: MediaSection = MediaSection()

@@ -21,7 +21,7 @@ ENV_JOIN = "__"
 ENV_FILE_SUFFIX = "_FILE"
 
 PATH_KEYS = (
-    *("main.state_dir", "main.log_file", "flows.paths", "screen.rules", "screen.head"),
+    *("main.state_dir", "main.log_file", "flows.paths", "sources.paths", "screen.rules", "screen.head"),
     *("media.match_lists", "media.folder"),
 )
 """Relative paths in a file are meant from the folder of that file."""

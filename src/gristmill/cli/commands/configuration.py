@@ -9,6 +9,7 @@ from cyclopts import App, Parameter
 
 from gristmill.cli.app import EXIT_OK
 from gristmill.cli.options import ConfigFile, FlowFiles, StateDir, as_texts, load
+from gristmill.intake.sources.catalogue import read_folder
 from gristmill.runtime.composition.flows import load_flows
 from gristmill.runtime.composition.resources import find_providers, refuse_missing
 from gristmill.runtime.settings_sources import Explained
@@ -28,7 +29,7 @@ def check(
     state: StateDir = None,
     config: ConfigFile = None,
 ) -> int:
-    """Check settings, flows and rule files without starting anything.
+    """Check settings, flows, Sources and rule files without starting anything.
 
     Exit code 0: sound. 2: the message names what is wrong.
     """
@@ -37,11 +38,14 @@ def check(
     refuse_missing(registry, find_providers())
     for path in rules:
         _check_rules(path)
+    sources = read_folder(loaded.settings.sources.paths)
     print(f"settings: {len(loaded.origins)} set, the rest by default")
     for each in registry.flows:
         print(f"flow {each.name}: {len(each.plans)} plans, {len(each.generators)} generators")
     for path in rules:
         print(f"rules {path}: sound")
+    for source in sources:
+        print(f"source {source.definition.address}: {len(source.rules)} fields, sound")
     for warning in registry.warnings:
         print(f"note: {warning}")
     print("all sound")

@@ -79,7 +79,7 @@ def _print_item(console: Console, dossier: Dossier) -> None:
     }
     for name, value in rows.items():
         table.add_row(name, value)
-    for name, value in item.ext.items():
+    for name, value in {**item.fields, **item.ext}.items():
         table.add_row(name, msgspec.json.encode(thaw(value)).decode())
     console.print(table)
     latest = latest_runs(dossier.runs)

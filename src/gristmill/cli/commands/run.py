@@ -32,11 +32,16 @@ SMALL_BYTES = 512 * 1024
 def run(
     *,
     input: Annotated[
-        Path, Parameter(help="JSONL or CSV file, plain or gzip; - reads standard input.", allow_leading_hyphen=True)
+        Path,
+        Parameter(help="JSONL or CSV, plain or gzip, or Parquet; - reads standard input.", allow_leading_hyphen=True),
     ],
     plan: PlanKeys = (),
     flow: FlowFiles = (),
     map: MapTexts = (),
+    source: Annotated[
+        Path | None,
+        Parameter(help="Source file (YAML) that maps the records, instead of --map.", show_default=False),
+    ] = None,
     output: Annotated[
         Path | None,
         Parameter(help="JSONL file, a line for each record in input order; - prints.", allow_leading_hyphen=True),
@@ -70,6 +75,7 @@ def run(
         plans=plan,
         flow_files=as_texts(flow),
         fields=parse_field_map(map),
+        source=source,
         is_fresh=fresh,
     )
     console = plain_console(is_stderr=output == STDOUT)

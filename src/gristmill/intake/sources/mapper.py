@@ -131,6 +131,11 @@ class SourceMapper:
                 self.filter_errors[each.drop] += 1
         return self._compose(document, identity)
 
+    def take_filter_errors(self) -> Counter[str]:
+        """Return what `filter_errors` has counted, and start again at none."""
+        taken, self.filter_errors = self.filter_errors, Counter()
+        return taken
+
     def identify(self, raw: bytes, *, fallback_id: str) -> str:
         """Return the input id of a record as well as it can be told, even where the record is refused."""
         try:

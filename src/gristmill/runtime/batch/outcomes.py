@@ -10,10 +10,13 @@ import msgspec
 
 from gristmill.domain.commit import StoredQuarantine, StoredRun
 from gristmill.domain.contribution import Resolved, decide_labels
+from gristmill.domain.intake import LeftOut
 from gristmill.domain.item import AppliedLabel
-from gristmill.domain.log import DeadLetter
+from gristmill.domain.log import DeadLetter, StoredRecord
 from gristmill.engine.settings import recovery_topic_of
 from gristmill.intake.mapping import RecordMapper
+from gristmill.intake.reader import FAULT_HEADER
+from gristmill.intake.sources.mapper import SourceMapper
 from gristmill.plans.plan import Generator
 from gristmill.ports.log import Log
 from gristmill.ports.state import State
@@ -28,7 +31,7 @@ ORIGIN_HEADER = "gristmill-origin-offset"
 NOT_A_FIELD = frozenset({"labels", "contributions", "effects"})
 """Parts of a result that are told in their own place."""
 
-Status = Literal["done", "rejected", "failed", "quarantined"]
+Status = Literal["done", "rejected", "failed", "quarantined", "filtered", "skipped"]
 
 
 class LabelLine(msgspec.Struct, frozen=True):
@@ -48,7 +51,7 @@ class OutcomeLine(msgspec.Struct, frozen=True):
     Attributes:
         id: as the input calls it.
         item_id: decimal digits; None for a record that never became an item.
-        error: what failed, or why it is in quarantine; empty otherwise.
+        error: what failed, or why it is in quarantine or left out; empty otherwise.
     """
 
     id: str
@@ -60,7 +63,7 @@ class OutcomeLine(msgspec.Struct, frozen=True):
 
 
 async def read_outcomes(
-    log: Log, state: State, *, generator: Generator, mapper: RecordMapper
+    log: Log, state: State, *, generator: Generator, mapper: RecordMapper | SourceMapper
 ) -> AsyncIterator[OutcomeLine]:
     """Yield one line for each record of a generator's topic, in the order in which they were appended."""
     dead = await _read_dead_letters(log, generator)
@@ -75,11 +78,13 @@ async def read_outcomes(
         for record in records:
             input_id = mapper.identify(record.value, fallback_id=fallback_id_of(record.headers, record.offset))
             found = runs_at.get(record.offset, [])
+            is_stored = found or record.offset in quarantined_at or record.offset in dead
             yield compose_line(
                 input_id,
                 found,
                 quarantined=quarantined_at.get(record.offset),
                 dead=dead.get(record.offset),
+                left_out=None if is_stored else _find_left_out(mapper, record),
                 shared=shared.get(found[0].item_id, []) if found else [],
             )
 
@@ -90,9 +95,16 @@ def compose_line(
     *,
     quarantined: StoredQuarantine | None = None,
     dead: DeadLetter | None = None,
+    left_out: LeftOut | None = None,
     shared: Sequence[Resolved] = (),
 ) -> OutcomeLine:
-    """Return the line of one record from all that is stored about it."""
+    """Return the line of one record from all that is stored about it.
+
+    Args:
+        left_out: its Source wants nothing stored of it.
+    """
+    if left_out is not None:
+        return OutcomeLine(input_id, None, left_out.outcome, (), {}, left_out.reason)
     if quarantined is not None:
         return OutcomeLine(input_id, None, "quarantined", (), {}, "; ".join(quarantined.violations))
     errors = [f"{run.plan}: {run.error}" for run in runs if run.status == "failed"]
@@ -117,6 +129,13 @@ def compose_line(
         fields={cell.field: strip_findings(cell.value) for run in runs for cell in run.cells},
         error="; ".join(errors),
     )
+
+
+def _find_left_out(mapper: RecordMapper | SourceMapper, record: StoredRecord) -> LeftOut | None:
+    """Ask the mapping once more why nothing is stored of a record."""
+    fallback_id = fallback_id_of(record.headers, record.offset)
+    found = mapper.map(record.value, fallback_id=fallback_id, broken=record.headers.get(FAULT_HEADER, ""))
+    return found if isinstance(found, LeftOut) else None
 
 
 def _label_line(label: AppliedLabel) -> LabelLine:

@@ -12,6 +12,8 @@ from gristmill.adapters.clock import SystemClock
 from gristmill.adapters.local_host import new_owner
 from gristmill.intake.fields import FieldMap
 from gristmill.intake.reader import InputFile, open_input
+from gristmill.intake.sources.catalogue import load_source, publish_source
+from gristmill.intake.sources.mapper import SourceMapper
 from gristmill.plans.plan import Generator
 from gristmill.plans.registry import Registry
 from gristmill.ports.clock import Clock
@@ -34,9 +36,14 @@ __all__ = ["Begun", "MakeGroup", "RunReport", "RunRequest", "run_input"]
 
 
 class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person asks for; see `gristmill run --help`."""
+    """What a person asks for; see `gristmill run --help`.
+
+    Attributes:
+        source: Source file that maps the records; `fields` is then not looked at.
+    """
 
     input: Path
+    source: Path | None = None
     plans: tuple[str, ...] = ()
     flow_files: tuple[str, ...] = ()
     fields: FieldMap = FieldMap()
@@ -87,16 +94,20 @@ async def run_input(
     """
     check_output(request.output, input=request.input)
     input_file = open_input(request.input)
-    refuse_unmapped(input_file, request.fields)
+    source = _load_source(request, input_file)
     registry, file_flows = load_flows(settings, flow_files=request.flow_files)
-    plans = choose_plans(registry, request.plans, file_flows=file_flows)
+    asked = request.plans or (source.definition.start if source is not None else ())
+    plans = choose_plans(registry, asked, file_flows=file_flows)
     clock = SystemClock()
     began_us = clock.monotonic_us()
     spec = GroupSpec(state_dir=settings.main.state_dir, settings=settings, flow_files=request.flow_files)
     store = open_sqlite(spec, clock, new_owner())
     try:
+        if source is not None:
+            source = await publish_source(store.definitions, source, actor="gristmill run", clock=clock)
+        name = source.definition.address if source is not None else _source_of(request.input)
         topic = await _find_topic(store, request, input_file, registry, plans)
-        generator = Generator(type=topic, topic=topic, plans=plans, source=_source_of(request.input))
+        generator = Generator(type=topic, topic=topic, plans=plans, source=name)
         spec = msgspec.structs.replace(spec, generators=(generator,), field_maps={topic: request.fields})
         used = used_part(registry, spec.generators)
         refuse_missing(used, find_providers())
@@ -118,7 +129,7 @@ async def run_input(
                 group, work, signals=signals, clock=clock, folder=spec.folder, drain_timeout_s=timeout_s
             ):
                 return RunReport(None, _seconds_since(began_us, clock), 0)
-        mapper = RecordDecoder(spec.field_maps).mapper(generator)
+        mapper = source or RecordDecoder(spec.field_maps).mapper(generator)
         outcomes = read_outcomes(store.log, store.state, generator=generator, mapper=mapper)
         summary = await write_outcomes(outcomes, request.output)
         return RunReport(summary, _seconds_since(began_us, clock), summary.item_count - before.ended)
@@ -126,11 +137,20 @@ async def run_input(
         await store.close()
 
 
+def _load_source(request: RunRequest, input_file: InputFile) -> SourceMapper | None:
+    """Return the Source that was asked for; without one, refuse a file in which no field can be found by name."""
+    if request.source is not None:
+        return load_source(request.source)
+    refuse_unmapped(input_file, request.fields)
+    return None
+
+
 async def _find_topic(
     store: Store, request: RunRequest, input_file: InputFile, registry: Registry, plans: tuple[str, ...]
 ) -> str:
     work = await asyncio.to_thread(describe_work, registry, plans, flow_files=request.flow_files)
-    digest = compute_digest([_source_of(request.input), input_file.fingerprint, request.fields, work])
+    mapping: object = request.fields if request.source is None else await asyncio.to_thread(request.source.read_text)
+    digest = compute_digest([_source_of(request.input), input_file.fingerprint, mapping, work])
     stem = request.input.name.partition(".")[0]
     return choose_topic(await store.log.topics(), stem=stem, digest=digest, is_fresh=request.is_fresh)
 

@@ -10,6 +10,7 @@ from gristmill.engine.link import DispatcherLink, EngineLink
 from gristmill.engine.metrics import DispatcherMetrics, EngineMetrics
 from gristmill.engine.service import Engine
 from gristmill.intake.ids import SegmentIds
+from gristmill.intake.sources.catalogue import LiveSources
 from gristmill.runtime.composition.decode import RecordDecoder
 from gristmill.runtime.composition.flows import load_flows, used_part
 from gristmill.runtime.composition.limits import dispatcher_settings, engine_settings
@@ -52,6 +53,7 @@ def assemble_engine(spec: GroupSpec, store: Store, *, owner: str, link: EngineLi
     settings = engine_settings(spec.settings)
     resources = fill_needs(registry, providers, Surroundings(spec.folder, store.cache, spec.settings.media))
     clock = SystemClock()
+    sources = LiveSources(store.definitions, clock)
     engine = Engine(
         link=link,
         state=store.state,
@@ -62,10 +64,10 @@ def assemble_engine(spec: GroupSpec, store: Store, *, owner: str, link: EngineLi
         generators=spec.generators,
         plans=registry.plans,
         resources=resources,
-        decode=RecordDecoder(spec.field_maps),
+        decode=RecordDecoder(spec.field_maps, sources),
         settings=settings,
         metrics=EngineMetrics(),
         marks=RunningMarks(spec.folder.owners_dir, owner),
     )
     readers = [one for one in resources.values() if isinstance(one, ChildImageReader)]
-    return EngineMember(engine, store, readers=readers)
+    return EngineMember(engine, store, sources=sources, readers=readers)

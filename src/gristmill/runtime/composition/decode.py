@@ -4,33 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gristmill.domain.intake import MappedRecord, Violations
+from gristmill.domain.intake import LeftOut, MappedRecord, Violations
 from gristmill.domain.log import Delivery
 from gristmill.intake.fields import FieldMap
 from gristmill.intake.mapping import RecordMapper
 from gristmill.intake.reader import FAULT_HEADER, LINE_HEADER
+from gristmill.intake.sources.catalogue import LiveSources
+from gristmill.intake.sources.mapper import SourceMapper
 from gristmill.plans.plan import Generator
 
 __all__ = ["RecordDecoder", "fallback_id_of"]
 
 
 class RecordDecoder:
-    """What an engine calls for each record; see `engine.work.admit.Decode`."""
+    """What an engine calls for each record; see `engine.work.admit.Decode`.
 
-    def __init__(self, field_maps: Mapping[str, FieldMap]) -> None:
+    Args:
+        sources: a generator whose `source` is one of them is mapped by it; any other automatically.
+    """
+
+    def __init__(self, field_maps: Mapping[str, FieldMap], sources: LiveSources | None = None) -> None:
         self._field_maps = field_maps
+        self._sources = sources
         self._mappers: dict[str, RecordMapper] = {}
 
-    def __call__(self, delivery: Delivery, generator: Generator) -> MappedRecord | Violations:
-        """Return the record mapped, or all its faults."""
-        return self.mapper(generator).map(
+    def __call__(self, delivery: Delivery, generator: Generator) -> MappedRecord | Violations | LeftOut:
+        """Return the record mapped, all its faults, or that it is left out."""
+        found = self.mapper(generator).map(
             delivery.value,
             fallback_id=fallback_id_of(delivery.headers, delivery.lease.offset),
             broken=delivery.headers.get(FAULT_HEADER, ""),
         )
+        if self._sources is not None and self._sources.find(generator.source) is not None:
+            self._sources.count(generator.source, found)
+        return found
 
-    def mapper(self, generator: Generator) -> RecordMapper:
-        """Return the mapper of a generator's records."""
+    def mapper(self, generator: Generator) -> RecordMapper | SourceMapper:
+        """Return the mapper of a generator's records, as it is now."""
+        source = self._sources.find(generator.source) if self._sources is not None else None
+        return source or self._automatic(generator)
+
+    def _automatic(self, generator: Generator) -> RecordMapper:
         mapper = self._mappers.get(generator.type)
         if mapper is None:
             fields = self._field_maps.get(generator.type, FieldMap())

@@ -14,6 +14,8 @@ from gristmill.domain.frame import Frame, FrameDone, ToEngine
 from gristmill.engine.dispatcher import Dispatcher
 from gristmill.engine.link import DispatcherLink, Left, LinkEvent, Said
 from gristmill.engine.service import Engine
+from gristmill.intake.metrics import IntakeMetrics
+from gristmill.intake.sources.catalogue import LiveSources
 from gristmill.ports.clock import Clock
 from gristmill.runtime.composition.stores import Store
 
@@ -84,14 +86,21 @@ class DispatcherMember:
 
 
 class EngineMember:
-    """An engine with the store that it commits to and the processes that decode its pictures."""
+    """An engine with its store, the Sources that it maps by, and the processes that decode its pictures."""
 
-    def __init__(self, engine: Engine, store: Store, *, readers: Sequence[ChildImageReader] = ()) -> None:
+    def __init__(
+        self, engine: Engine, store: Store, *, sources: LiveSources, readers: Sequence[ChildImageReader] = ()
+    ) -> None:
         self._engine = engine
         self._store = store
         self._readers = tuple(readers)
+        self._sources = sources
+        self._metrics = IntakeMetrics()
+        self._looking: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
+        await self._sources.refresh()
+        self._looking = asyncio.create_task(self._sources.run(self._metrics), name="sources")
         await self._engine.start()
 
     async def join(self) -> None:
@@ -102,6 +111,9 @@ class EngineMember:
 
     async def stop(self, *, grace_ms: int) -> None:
         await self._engine.stop(grace_ms=grace_ms)
+        if self._looking is not None:
+            self._looking.cancel()
+        self._sources.hand_over(self._metrics)
         for reader in self._readers:
             await reader.close()
         await self._store.close()

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from gristmill.ports.cache import Cache
 from gristmill.ports.clock import Clock
+from gristmill.ports.definitions import Definitions
 from gristmill.ports.log import Log
 from gristmill.ports.state import State
 from gristmill.runtime.spec import GroupSpec
@@ -26,6 +27,9 @@ class Store(Protocol):
 
     @property
     def cache(self) -> Cache: ...
+
+    @property
+    def definitions(self) -> Definitions: ...
 
     async def close(self) -> None: ...
 

@@ -15,6 +15,7 @@ from gristmill.plans.registry import Registry
 from gristmill.ports.models import LLM
 from gristmill.runtime.composition.flows import load_flows, refuse_without_generators, used_part
 from gristmill.runtime.composition.resources import find_providers, refuse_missing
+from gristmill.runtime.composition.sources import publish_folder
 from gristmill.runtime.garbage import collect_periodically
 from gristmill.runtime.group.launching import make_group
 from gristmill.runtime.group.lifecycle import StopSignals, serve
@@ -82,6 +83,7 @@ async def _serve(spec: GroupSpec, registry: Registry) -> None:
     collecting = asyncio.create_task(
         collect_periodically(clock, SystemRandom(), interval_s=section.gc_interval_s, jitter_s=section.gc_jitter_s)
     )
+    await publish_folder(spec, clock)
     for warning in registry.warnings:
         _log.warning(warning)
     _log.info("group starts", topics=[generator.topic for generator in spec.generators])
