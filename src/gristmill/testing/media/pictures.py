@@ -24,7 +24,7 @@ def draw_picture(seed: int, *, width: int = 320, height: int = 240) -> Pixels:
     rows, columns = np.mgrid[0:height, 0:width]
     for _ in range(SHAPES):
         y, x = draws.integers(0, height), draws.integers(0, width)
-        tall, wide = draws.integers(8, height // 3), draws.integers(8, width // 3)
+        tall, wide = draws.integers(8, max(9, height // 3)), draws.integers(8, max(9, width // 3))
         colour = draws.integers(0, 256, 3)
         if draws.random() < 0.5:
             inside = ((rows - y) / tall) ** 2 + ((columns - x) / wide) ** 2 <= 1
