@@ -25,6 +25,8 @@ INPUT_ID_BYTES_MAX = 512
 TEXT_BYTES_MAX = 1024 * 1024
 KIND_BYTES_MAX = 64
 KIND_DEFAULT = "post"
+KIND_WITHOUT_TEXT = "image"
+"""A picture may come without a word."""
 
 AUTHOR_KEYS = ("id", "user_id", "username", "screen_name", "handle", "name")
 """Where an author that is an object keeps its id, best first."""
@@ -60,11 +62,12 @@ class RecordMapper:
             return _refuse([f"record: expected a JSON object, got {_name_type(decoded)}"])
         faults = find_value_faults(raw, decoded)
         reading = _Reading(self._fields, decoded)
+        kind = reading.read_kind(self._kind)
         mapped = MappedRecord(
             input_id=reading.read_id(fallback_id),
-            kind=reading.read_kind(self._kind),
+            kind=kind,
             source=self._source,
-            text=reading.read_text(),
+            text=reading.read_text(is_needed=kind != KIND_WITHOUT_TEXT),
             author=reading.read_author(),
             created_at_ms=reading.read_created_at_ms(),
             ext=reading.rest(),
@@ -105,7 +108,7 @@ class _Reading:
                 return fallback_id
         return fallback_id
 
-    def read_text(self) -> str:
+    def read_text(self, *, is_needed: bool) -> str:
         misfits: list[tuple[str, Any]] = []
         empty = ""
         for name, value, _ in self._candidates("text"):
@@ -118,6 +121,8 @@ class _Reading:
                 misfits.append((name, value))
         for name, value in misfits:
             self._note(name, "text", value)
+        if not is_needed:
+            return ""
         if empty:
             self.faults.append(f"{empty}: is empty")
         elif not misfits:

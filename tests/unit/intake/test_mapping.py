@@ -71,6 +71,15 @@ def test_a_mapping_decides_and_reaches_into_objects() -> None:
     assert (record.input_id, record.text) == ("5", "yes")
 
 
+def test_only_a_picture_may_come_without_a_word() -> None:
+    picture = {"id": 1, "kind": "image", "url": "https://cdn.example/a.jpg"}
+    assert mapped(picture).text == ""
+    assert mapped({**picture, "text": " "}).text == ""
+    assert mapped({**picture, "caption": "look"}).text == "look"
+    assert faults({**picture, "text": 7}) == ("text: expected text, got a number",)
+    assert faults({**picture, "kind": "post"})[0].startswith("text: is missing")
+
+
 def test_every_fault_is_listed() -> None:
     assert faults({"id": [1], "text": 5, "author": True, "created_at": "soon", "kind": 1}) == (
         "id: expected text or a whole number, got a list",
