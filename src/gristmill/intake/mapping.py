@@ -62,9 +62,10 @@ class RecordMapper:
             return _refuse([f"record: expected a JSON object, got {_name_type(decoded)}"])
         faults = find_value_faults(raw, decoded)
         reading = _Reading(self._fields, decoded)
+        input_id = reading.read_id(fallback_id)
         kind = reading.read_kind(self._kind)
         mapped = MappedRecord(
-            input_id=reading.read_id(fallback_id),
+            input_id=input_id,
             kind=kind,
             source=self._source,
             text=reading.read_text(is_needed=kind != KIND_WITHOUT_TEXT),
