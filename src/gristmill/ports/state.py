@@ -60,7 +60,11 @@ class State(Protocol):
         ...
 
     async def ended(self, run_ids: Sequence[RunId]) -> set[RunId]:
-        """Return those run ids that are stored with a status other than `failed`."""
+        """Return those run ids that ended well and whose record may come back.
+
+        That is: stored with a status other than `failed`, by a commit that did not accept their record. A Run that was
+        committed together with the acceptance of its record is not found, since nobody will ever ask for it.
+        """
         ...
 
     async def item(self, item_id: ItemId) -> Item | None:

@@ -55,6 +55,8 @@ class MemoryState:
         self._ids: dict[InputKey, ItemId] = {}
         self._keys: dict[ItemId, InputKey] = {}
         self._runs: dict[RunId, _Run] = {}
+        self._open: set[RunId] = set()
+        """Runs whose record was not accepted with them, so that it may come back."""
         self._runs_of: defaultdict[ItemId, dict[RunId, None]] = defaultdict(dict)
         self._events: defaultdict[ItemId, list[Event]] = defaultdict(list)
         self._sharing = Sharing()
@@ -67,7 +69,10 @@ class MemoryState:
         bodies = [_pack(commit) if isinstance(commit, RunCommit) else b"" for commit in commits]
         outcomes: list[CommitOutcome] = [Committed()] * len(commits)
         for indexes in indexes_by_lease(commits):
-            refusal = self._refusal([commits[index] for index in indexes])
+            together = [commits[index] for index in indexes]
+            refusal = self._refusal(together)
+            if refusal is None:
+                self._note_open(together)
             for index in indexes:
                 if refusal is not None:
                     outcomes[index] = refusal
@@ -105,8 +110,8 @@ class MemoryState:
         return segment
 
     async def ended(self, run_ids: Sequence[RunId]) -> set[RunId]:
-        """Return those run ids that are stored with a status other than `failed`."""
-        return {run_id for run_id in run_ids if run_id in self._runs and self._runs[run_id].status != "failed"}
+        """Return those run ids that ended well in a commit that did not accept their record."""
+        return {run_id for run_id in run_ids if run_id in self._open and self._runs[run_id].status != "failed"}
 
     async def item(self, item_id: ItemId) -> Item | None:
         """Return the newest revision of an item."""
@@ -168,6 +173,13 @@ class MemoryState:
                 if known != commit.item.item_id:
                     return Conflict(known)
         return None
+
+    def _note_open(self, commits: Sequence[Commit]) -> None:
+        run_ids = {commit.run_id for commit in commits if isinstance(commit, RunCommit)}
+        if commits[0].lease is None or not any(isinstance(one, Quarantine) or one.accept for one in commits):
+            self._open |= run_ids
+        else:
+            self._open -= run_ids
 
     def _write(self, commit: Commit, body: bytes) -> None:
         if isinstance(commit, RunCommit):

@@ -152,6 +152,26 @@ class CommitContract(Contract):
         counts = await state.counts()
         assert (counts["runs"], counts.get("runs.done", 0), counts.get("runs.failed", 0)) == (1, 1, 0)
 
+    async def test_only_a_run_whose_record_may_come_back_is_found_as_ended(
+        self, state: State, log: Log, deliveries: list[Delivery]
+    ) -> None:
+        first, second = (delivery.lease for delivery in deliveries[:2])
+        await state.commit([make_commit(1, lease=first), make_commit(2, lease=second, accept=False), make_commit(3)])
+        asked = [run_id_of(number) for number in range(5)]
+        assert await state.ended(asked) == {run_id_of(2), run_id_of(3)}
+        # A later acceptance changes nothing: nobody asks for the run of a record that is gone.
+        await log.accept([second])
+        assert await state.ended(asked) == {run_id_of(2), run_id_of(3)}
+        await state.commit([make_commit(3, status="failed")])
+        assert await state.ended(asked) == {run_id_of(2)}
+
+    async def test_of_runs_that_share_a_record_none_is_found_once_one_of_them_accepts_it(
+        self, state: State, deliveries: list[Delivery]
+    ) -> None:
+        lease = deliveries[0].lease
+        await state.commit([make_commit(1, lease=lease, accept=False), make_commit(2, lease=lease)])
+        assert await state.ended([run_id_of(1), run_id_of(2)]) == set()
+
     async def test_a_run_id_twice_in_one_call_counts_once(self, state: State) -> None:
         twice = [make_commit(1, attempt=1), make_commit(2), make_commit(1, attempt=2)]
         assert await state.commit(twice) == [Committed()] * 3

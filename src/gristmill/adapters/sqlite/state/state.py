@@ -89,10 +89,7 @@ class SqliteState:
         return await self._writer.do(Job(run))
 
     async def ended(self, run_ids: Sequence[RunId]) -> set[RunId]:
-        """Return those run ids that are stored with a status other than `failed`.
-
-        A run that was committed together with the acceptance of its record is not found: its record never comes back.
-        """
+        """Return those run ids that ended well in a commit that did not accept their record."""
         for run_id in run_ids:
             check_run_id(run_id)
         return await self._reader.do(lambda db: reading.read_ended(db, run_ids))
