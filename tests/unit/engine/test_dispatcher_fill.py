@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gristmill.domain.errors import ConfigError, Unavailable
+from gristmill.domain.errors import ConfigError, InvariantBroken, Unavailable
 from gristmill.domain.frame import EngineHello, Stop
 from gristmill.domain.log import Delivery, NewRecord
 from gristmill.engine.link import Said
@@ -180,6 +180,21 @@ async def test_a_flood_of_retries_leaves_room_for_fresh_records() -> None:
     frame = await hand.receive(side)
     values = [delivery.value for delivery in frame.deliveries]
     assert (values.count(b"retry"), values.count(b"fresh")) == (5, 5)
+    await hand.dispatcher.stop()
+
+
+async def test_a_broken_log_ends_the_dispatcher() -> None:
+    hand = Hand()
+
+    async def broken(*args: Any, **options: Any) -> list[Delivery]:
+        raise InvariantBroken("store", value="no such column: x")
+
+    hand.world.store.log.claim = broken  # type: ignore[method-assign]
+    await hand.dispatcher.start()
+    await hand.join()
+    with pytest.raises(ExceptionGroup) as caught:
+        await hand.dispatcher.join()
+    assert caught.group_contains(InvariantBroken, match="no such column")
     await hand.dispatcher.stop()
 
 

@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+import pytest
 
 from gristmill.domain.commit import Commit, CommitOutcome
-from gristmill.domain.errors import Unavailable
+from gristmill.domain.errors import InvariantBroken, Unavailable
 from gristmill.domain.frame import Frame
 from gristmill.domain.ids import ItemId, compute_run_id
 from gristmill.domain.log import Delivery, Diagnosis, Lease, NewRecord
 from gristmill.engine.core.recovery import Recover, RecoveryPolicy, decide_failure
 from gristmill.plans.plan import Generator
+from gristmill.testing.contracts.backend import make_commit
 from tests.dispatching import decode_text
 from tests.serving import ECHO, ENDS, ODD, SLOW, TELL, Bench
 
@@ -122,16 +124,16 @@ async def test_only_the_plans_that_failed_are_reported_and_run_again() -> None:
 async def test_a_redelivered_record_whose_runs_all_ended_is_only_accepted() -> None:
     bench = Bench(ECHO)
     await bench.start()
-    await bench.run("a")
-    (run,) = await bench.state.runs_between("G", after=0, limit=10)
-    group = bench.world.store.log.ledger.topics["posts"].groups["G"]
-    group.cursor = 0
+    await bench.world.append("posts", "a")
     (delivery,) = await bench.claim()
+    run_id = compute_run_id(generator="G", topic="posts", offset=delivery.lease.offset, plan="echo")
+    run = make_commit(1, run_id=run_id, plan="echo", generator="G")
+    await bench.state.commit([run])
     delivery = msgspec.structs.replace(delivery, attempt=2)
     await bench.send([delivery])
     (ended,) = await bench.receive(1)
     assert ended.accepted
-    assert (await bench.state.runs(run.item_id))[0].attempt == 1
+    assert (await bench.state.runs(run.item.item_id))[0].attempt == 1
     await bench.engine.stop()
 
 
@@ -212,6 +214,31 @@ async def test_a_store_that_is_down_is_tried_until_it_is_up() -> None:
     assert ended.accepted
     assert bench.world.clock.now_ms() - 1_700_000_000_000 >= 100 + 200 + 400
     await bench.engine.stop()
+
+
+async def test_a_broken_store_ends_the_engine_and_costs_no_record() -> None:
+    class Broken:
+        capabilities = frozenset({"shares_log"})
+
+        def __init__(self, state: Any) -> None:
+            self._state = state
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._state, name)
+
+        async def commit(self, commits: Sequence[Commit]) -> list[CommitOutcome]:
+            raise InvariantBroken("store", value="no such column: x")
+
+    plain = Bench(ECHO)
+    bench = Bench(ECHO, clock=plain.world.clock, store=plain.world.store, state=Broken(plain.state))
+    await bench.start()
+    await bench.world.append("posts", "a", "b")
+    await bench.send(await bench.claim())
+    with pytest.raises(ExceptionGroup) as caught:
+        await bench.engine.join()
+    assert caught.group_contains(InvariantBroken, match="no such column")
+    await bench.engine.stop()
+    assert (await bench.log.lag("posts", "G")).in_flight == 2
 
 
 async def test_a_store_apart_from_the_log_is_written_first_and_the_record_accepted_afterwards() -> None:

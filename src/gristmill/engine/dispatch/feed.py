@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import structlog
 
+from gristmill.domain.errors import ConfigError, InvariantBroken
 from gristmill.domain.log import Delivery
 from gristmill.engine.core.backoff import Backoff
 from gristmill.engine.core.bucket import TokenBucket
@@ -60,6 +61,9 @@ class Feed:
         """Lease up to `limit` records in an engine's name, retried ones among them; none when the claim fails."""
         try:
             deliveries = await self._claim_both(limit, engine)
+        except (ConfigError, InvariantBroken):
+            # A log that is broken stays so; whoever started this process has to know.
+            raise
         except Exception as error:
             pause_ms = self._backoff.on_failure(now_ms=self._desk.now_ms())
             self._up.set(0)

@@ -14,7 +14,7 @@ import msgspec
 import structlog
 
 from gristmill.domain.commit import Commit, CommitOutcome, Committed, Conflict, Fenced
-from gristmill.domain.errors import Unavailable
+from gristmill.domain.errors import ConfigError, InvariantBroken, Unavailable
 from gristmill.domain.frame import RecordEnded
 from gristmill.domain.log import Diagnosis, Lease
 from gristmill.engine.core.backoff import Backoff
@@ -139,6 +139,9 @@ class WriteBack:
         """Return one outcome for each record: what its first commit that was refused got, or Committed."""
         try:
             return await self._commit(commits)
+        except (ConfigError, InvariantBroken):
+            # The store is at fault, not a record: no other commit fares better, and nobody should take it for done.
+            raise
         except Exception as error:
             if len(commits) == 1:
                 _log.exception("a record cannot be committed")

@@ -19,7 +19,14 @@ from gristmill.adapters.sqlite.file.connection import StoreFile
 from gristmill.adapters.sqlite.file.errors import translate
 from gristmill.adapters.sqlite.file.schema import APPLICATION_ID, SCHEMA_VERSION
 from gristmill.adapters.sqlite.file.writer import Job, Turn, Writer
-from gristmill.domain.errors import ConfigError, GristmillError, OutcomeUnknown, Unavailable, UsageError
+from gristmill.domain.errors import (
+    ConfigError,
+    GristmillError,
+    InvariantBroken,
+    OutcomeUnknown,
+    Unavailable,
+    UsageError,
+)
 from gristmill.domain.ids import ItemId
 from gristmill.domain.input_key import InputKey
 from gristmill.domain.log import NewRecord
@@ -263,6 +270,20 @@ async def test_a_log_that_was_copied_to_its_end_starts_over(path: Path, monkeypa
     await store.close()
 
 
+async def test_tables_that_are_not_ours_are_no_reason_to_try_again(path: Path) -> None:
+    store = open_store(path)
+    foreign = apsw.Connection(str(path))
+    foreign.execute("DROP TABLE id_segment; ALTER TABLE log RENAME COLUMN value TO other")
+    foreign.close()
+    with pytest.raises(InvariantBroken, match="no such table"):
+        await store.state.take_segment("post", day=20_261_130, step=1)
+    with pytest.raises(InvariantBroken, match=r"no such column|no column named"):
+        await store.log.append("t", [NewRecord(b"x")])
+    with pytest.raises(InvariantBroken, match="no such column"):
+        _ = [batch async for batch in store.log.read_all("t")]
+    await store.close()
+
+
 async def test_the_log_is_copied_while_others_write(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer_module, "CHECKPOINT_PAGES", 5)
     store = open_store(path)
@@ -283,7 +304,11 @@ async def test_the_log_is_copied_while_others_write(path: Path, monkeypatch: pyt
         (apsw.IOError("x"), False, Unavailable),
         (apsw.IOError("x"), True, OutcomeUnknown),
         (apsw.BusyError("x"), False, Unavailable),
-        (apsw.ConstraintError("x"), False, Unavailable),
+        (apsw.NoMemError("x"), False, Unavailable),
+        (apsw.TooBigError("x"), False, UsageError),
+        (apsw.ConstraintError("x"), False, InvariantBroken),
+        (apsw.SQLError("no such column: x"), False, InvariantBroken),
+        (apsw.SQLError("x"), True, InvariantBroken),
     ],
 )
 def test_an_error_says_what_the_caller_can_do(

@@ -8,7 +8,14 @@ from pathlib import Path
 
 import apsw
 
-from gristmill.domain.errors import ConfigError, GristmillError, OutcomeUnknown, Unavailable
+from gristmill.domain.errors import (
+    ConfigError,
+    GristmillError,
+    InvariantBroken,
+    OutcomeUnknown,
+    Unavailable,
+    UsageError,
+)
 
 __all__ = ["translate", "translated"]
 
@@ -28,11 +35,17 @@ def translate(error: apsw.Error, path: Path, *, is_committing: bool = False) -> 
         case apsw.IOError() if is_committing:
             advice = "the disk failed during a commit: check it; a retry may double the work"
             return OutcomeUnknown(thing, value=str(error), advice=advice)
-        case apsw.BusyError() | apsw.LockedError():
+        case apsw.BusyError() | apsw.LockedError() | apsw.ProtocolError():
             advice = "another program holds the file: end it, then retry"
             return Unavailable(thing, value=str(error), advice=advice)
-        case _:
+        case apsw.TooBigError():
+            return UsageError(thing, value=str(error), advice="one value is longer than a store can hold: cut it")
+        case apsw.IOError() | apsw.NoMemError() | apsw.InterruptError() | apsw.SchemaChangeError():
             return Unavailable(thing, value=f"{type(error).__name__}: {error}", advice="nothing was done; retry")
+        case _:
+            # A statement that does not fit the file will never fit it: to retry would only hide the bug.
+            advice = "nothing was done; another program has changed the tables, or this is a bug: report it"
+            return InvariantBroken(thing, value=f"{type(error).__name__}: {error}", advice=advice)
 
 
 @contextmanager
