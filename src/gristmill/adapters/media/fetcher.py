@@ -86,15 +86,14 @@ class GuardedFetcher:
         head, comma, data = text.partition(",")
         if not comma:
             return Missing("bad_reference", "data URL without a comma")
-        # Base64 takes four letters for three bytes.
-        if len(data) > self._limits.bytes_max * 4 // 3 + 4:
+        # An escaped byte takes three letters.
+        if len(data) > self._limits.bytes_max * 3:
             return self._too_large()
-        if not head.lower().rstrip().endswith(";base64"):
-            return Fetched(unquote_to_bytes(data))
         try:
-            return Fetched(base64.b64decode("".join(unquote(data).split()), validate=True))
+            body = _decode_base64(data) if head.lower().rstrip().endswith(";base64") else unquote_to_bytes(data)
         except (binascii.Error, ValueError):
             return Missing("bad_reference", "data URL with broken base64")
+        return Fetched(body) if len(body) <= self._limits.bytes_max else self._too_large()
 
     def _read_file(self, text: str) -> Fetched | Missing:
         if self._folder is None:
@@ -113,6 +112,10 @@ class GuardedFetcher:
 
     def _too_large(self) -> Missing:
         return Missing("too_large", f"more than {self._limits.bytes_max} bytes")
+
+
+def _decode_base64(data: str) -> bytes:
+    return base64.b64decode("".join(unquote(data).split()), validate=True)
 
 
 def _judge(answer: Answer | Refused) -> Fetched | Missing:

@@ -92,7 +92,9 @@ async def test_inline_bytes_are_decoded(reference: str, body: bytes) -> None:
         ("data:image/png;base64", "bad_reference"),
         ("data:image/png;base64,A", "bad_reference"),
         ("data:image/png;base64,\x00é", "bad_reference"),
-        ("data:image/png;base64," + "A" * 200, "too_large"),
+        ("data:image/png;base64," + "A" * 136, "too_large"),
+        ("data:image/png;base64," + "A" * 400, "too_large"),
+        ("data:," + "a" * 101, "too_large"),
     ],
 )
 async def test_broken_inline_bytes_are_missing(reference: str, reason: str) -> None:
