@@ -20,6 +20,9 @@ LOOK_S = 0.02
 COMMAND_TIMEOUT_S = 90
 COMMAND = [sys.executable, "-m", "gristmill"]
 
+FACELESS = {"GRISTMILL_API__ENABLED": "false", "GRISTMILL_API__PORT": "0"}
+"""Groups of tests serve no HTTP unless they ask for it, and then on a port of their own."""
+
 SLOW_FLOW = '''
 """Each record waits for as many seconds as its text says, and notes its start in a file."""
 import asyncio
@@ -96,7 +99,7 @@ def started(*arguments: object, env: dict[str, str] | None = None) -> Iterator[s
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        env={**os.environ, **(env or {})},
+        env={**os.environ, **FACELESS, **(env or {})},
         start_new_session=True,
     )
     try:

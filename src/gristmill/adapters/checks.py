@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 
 from gristmill.domain.commit import Commit, RunCommit
 from gristmill.domain.errors import StaleRead, UsageError
+from gristmill.domain.front.label_fact import LabelFact
+from gristmill.domain.front.publication import Publication
 from gristmill.domain.ids import RunId
-from gristmill.domain.label_fact import LabelFact
 from gristmill.domain.log import NewRecord
-from gristmill.domain.publication import Publication
 from gristmill.domain.run import Event
 from gristmill.ports.front import PUBLICATIONS_PER_CALL_MAX
 from gristmill.ports.log import RECORD_BYTES_MAX, RECORDS_PER_CALL_MAX

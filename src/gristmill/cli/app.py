@@ -37,6 +37,7 @@ COMMANDS = {
     "check": ("configuration:check", "Check settings, flows and rule files without starting anything."),
     "config": ("configuration:app", "Show settings, and where each value came from."),
     "dlq": ("dead_letters:app", "List, show and requeue records that were given up."),
+    "token": ("tokens:app", "Create, list and revoke the tokens of the API."),
     "up": ("up:up", "Start the process group over the topics of its generators."),
     "health": ("observe:health", "Ask a running group whether it serves."),
     "metrics": ("observe:metrics", "Print the counters of the group."),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from gristmill.domain.access import StoredToken
 from gristmill.domain.commit import StoredRun
+from gristmill.domain.front.access import StoredToken
+from gristmill.domain.front.label_fact import LabelFact
+from gristmill.domain.front.publication import KeyTaken, Once, Publication, Published
 from gristmill.domain.ids import ItemId
 from gristmill.domain.item import Item
-from gristmill.domain.label_fact import LabelFact
-from gristmill.domain.publication import KeyTaken, Once, Publication, Published
 
 __all__ = ["ITEMS_PER_READ_MAX", "PUBLICATIONS_PER_CALL_MAX", "Front", "Inlet", "LabelFacts", "Listing", "Tokens"]
 

@@ -117,6 +117,7 @@ class RecordingStore:
         self.log: Any = RecordingLog(store.log, recorder, clock)
         self.state: Any = RecordingState(store.state, recorder)
         self.cache: Any = store.cache
+        self.front: Any = store.front
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)

@@ -12,16 +12,18 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Table
 
+from gristmill.api.reading import Dossier, latest_runs, read_dossier
 from gristmill.cli.app import EXIT_OK
 from gristmill.cli.consoles import plain_console
 from gristmill.cli.options import ConfigFile, StateDir, load
 from gristmill.domain.commit import StoredRun
 from gristmill.domain.errors import UsageError
-from gristmill.domain.item import AppliedLabel, thaw
+from gristmill.domain.front.label_fact import StandingLabel
+from gristmill.domain.item import thaw
 from gristmill.runtime.batch.outcomes import strip_findings
 from gristmill.runtime.folder import StateFolder
 from gristmill.runtime.loop import run_async
-from gristmill.runtime.reading.lookup import Dossier, find_items, latest_runs, open_for_reading, read_dossier
+from gristmill.runtime.reading.lookup import find_items, open_for_reading
 from gristmill.runtime.settings import Settings
 
 __all__ = ["explain", "show"]
@@ -57,7 +59,7 @@ def _look_up(
             if not found:
                 advice = "no item has this id; a record that never became one is in `gristmill dlq quarantine`"
                 raise UsageError("item", value=text, advice=advice)
-            show(await read_dossier(store.state, found[0]))
+            show(await read_dossier(store.state, store.front, found[0]))
             if len(found) > 1:
                 others = ", ".join(str(item_id) for item_id in found[1:])
                 console.print(f"\nOther sources use this id too; their items: {others}")
@@ -83,23 +85,23 @@ def _print_item(console: Console, dossier: Dossier) -> None:
         table.add_row(name, msgspec.json.encode(thaw(value)).decode())
     console.print(table)
     latest = latest_runs(dossier.runs)
-    _print_labels(console, _labels(dossier))
+    _print_labels(console, dossier.labels)
     for run in latest:
         for cell in run.cells:
             value = msgspec.json.encode(strip_findings(cell.value)).decode()
             console.print(f"  field {cell.field} by {cell.task} revision {cell.revision}: {value}")
 
 
-def _labels(dossier: Dossier) -> list[AppliedLabel]:
-    return [*(label for run in latest_runs(dossier.runs) for label in run.labels), *dossier.shared_labels]
-
-
-def _print_labels(console: Console, labels: list[AppliedLabel]) -> None:
+def _print_labels(console: Console, labels: list[StandingLabel]) -> None:
     console.print("labels" if labels else "no labels")
-    for label in labels:
+    for standing in labels:
+        label, fact = standing.label, standing.fact
         evidence = f" [{'; '.join(label.evidence)}]" if label.evidence else ""
         by = f"by {label.operator} revision {label.revision}"
         console.print(f"  {label.val} {label.score:.2f}: {label.reason}{evidence}, {by}")
+        if fact is not None:
+            said = "applied" if standing.holds else "negated: it does not hold"
+            console.print(f"    {said}, {fact.actor} {_moment(fact.at_ms)}: {fact.reason}")
 
 
 def _print_causes(console: Console, dossier: Dossier) -> None:
@@ -108,9 +110,7 @@ def _print_causes(console: Console, dossier: Dossier) -> None:
     console.print(f"text: {item.text}")
     for run in dossier.runs:
         _print_run(console, run)
-    _print_labels(
-        console, [*(label for run in latest_runs(dossier.runs) for label in run.labels), *dossier.shared_labels]
-    )
+    _print_labels(console, dossier.labels)
     console.print("events")
     for event in dossier.events[:EVENTS_SHOWN_MAX]:
         body = "" if event.body is None else msgspec.json.encode(event.body).decode()

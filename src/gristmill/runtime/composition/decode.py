@@ -8,6 +8,7 @@ from gristmill.domain.intake import LeftOut, MappedRecord, Violations
 from gristmill.domain.log import Delivery
 from gristmill.intake.fields import FieldMap
 from gristmill.intake.mapping import RecordMapper
+from gristmill.intake.publish.native import INPUT_ID_HEADER, attribute
 from gristmill.intake.reader import FAULT_HEADER, LINE_HEADER
 from gristmill.intake.sources.catalogue import LiveSources
 from gristmill.intake.sources.mapper import SourceMapper
@@ -30,14 +31,17 @@ class RecordDecoder:
 
     def __call__(self, delivery: Delivery, generator: Generator) -> MappedRecord | Violations | LeftOut:
         """Return the record mapped, all its faults, or that it is left out."""
-        found = self.mapper(generator).map(
+        headers = delivery.headers
+        mapped = self.mapper(generator).map(
             delivery.value,
-            fallback_id=fallback_id_of(delivery.headers, delivery.lease.offset),
-            broken=delivery.headers.get(FAULT_HEADER, ""),
+            fallback_id=fallback_id_of(headers, delivery.lease.offset),
+            broken=headers.get(FAULT_HEADER, ""),
         )
         if self._sources is not None and self._sources.find(generator.source) is not None:
-            self._sources.count(generator.source, found)
-        return found
+            self._sources.count(generator.source, mapped)
+        if not headers or isinstance(mapped, LeftOut):
+            return mapped
+        return attribute(mapped, headers, generator)
 
     def mapper(self, generator: Generator) -> RecordMapper | SourceMapper:
         """Return the mapper of a generator's records, as it is now."""
@@ -54,6 +58,8 @@ class RecordDecoder:
 
 
 def fallback_id_of(headers: Mapping[str, str], offset: int) -> str:
-    """Return the input id of a record that brings none: its line in a file, or its offset in the log."""
+    """Return the input id of a record that brings none: what publishing gave it, its line, or its offset in the log."""
+    if INPUT_ID_HEADER in headers:
+        return headers[INPUT_ID_HEADER]
     line = headers.get(LINE_HEADER)
     return f"line-{line}" if line else f"record-{offset}"

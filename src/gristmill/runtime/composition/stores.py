@@ -9,6 +9,7 @@ from typing import Protocol
 from gristmill.ports.cache import Cache
 from gristmill.ports.clock import Clock
 from gristmill.ports.definitions import Definitions
+from gristmill.ports.front import Front
 from gristmill.ports.log import Log
 from gristmill.ports.state import State
 from gristmill.runtime.spec import GroupSpec
@@ -17,7 +18,7 @@ __all__ = ["OpenStore", "Store", "open_sqlite"]
 
 
 class Store(Protocol):
-    """Log, state and cache that share one place, so that a commit can accept its own record."""
+    """Log, state, cache and front that share one place, so that a commit can accept its own record."""
 
     @property
     def log(self) -> Log: ...
@@ -27,6 +28,9 @@ class Store(Protocol):
 
     @property
     def cache(self) -> Cache: ...
+
+    @property
+    def front(self) -> Front: ...
 
     @property
     def definitions(self) -> Definitions: ...

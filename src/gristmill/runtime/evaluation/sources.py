@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from gristmill.api.reading import latest_runs
 from gristmill.domain.commit import StoredRun
 from gristmill.domain.contribution import decide_labels
 from gristmill.domain.errors import UsageError
@@ -19,7 +20,7 @@ from gristmill.intake.reader import FAULT_HEADER, LINE_HEADER, open_input
 from gristmill.plans.names import advise_known
 from gristmill.runtime.composition.stores import Store
 from gristmill.runtime.folder import StateFolder
-from gristmill.runtime.reading.lookup import find_items, latest_runs
+from gristmill.runtime.reading.lookup import find_items
 
 __all__ = ["LabelledText", "Predictions", "read_labelled", "read_output", "read_state"]
 

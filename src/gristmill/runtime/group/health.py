@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from gristmill.runtime.group.health_core import ServiceHealth
+from gristmill.domain.front.health import ServiceHealth
 
 __all__ = ["CONTROL_SOCKET", "HealthServer", "ask_health"]
 

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-__all__ = ["ChildState", "DispatcherState", "ServiceHealth", "decide_health"]
+from gristmill.domain.front.health import ServiceHealth
+
+__all__ = ["ChildState", "DispatcherState", "decide_health"]
 
 
 class ChildState(msgspec.Struct, frozen=True):
@@ -23,17 +25,6 @@ class DispatcherState(msgspec.Struct, frozen=True):
     in_flight: int
     result_age_ms: int
     generators_up: Mapping[str, bool]
-
-
-class ServiceHealth(msgspec.Struct, frozen=True):
-    """Health of one service; the empty name means the whole group. `reasons` is empty when it serves."""
-
-    name: str
-    reasons: tuple[str, ...] = ()
-
-    @property
-    def is_serving(self) -> bool:
-        return not self.reasons
 
 
 def decide_health(

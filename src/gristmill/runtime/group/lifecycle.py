@@ -12,11 +12,11 @@ import signal
 from collections.abc import Coroutine
 from typing import Any, Protocol
 
+from gristmill.domain.front.health import ServiceHealth
 from gristmill.engine.wake import wait_first
 from gristmill.ports.clock import Clock
 from gristmill.runtime.folder import StateFolder
 from gristmill.runtime.group.health import CONTROL_SOCKET, HealthServer
-from gristmill.runtime.group.health_core import ServiceHealth
 
 __all__ = ["Group", "StopSignals", "serve", "shut_down"]
 

@@ -9,6 +9,7 @@ import structlog
 
 from gristmill.adapters.clock import SystemClock, SystemRandom
 from gristmill.domain.errors import UsageError
+from gristmill.intake.publish import native_generator
 from gristmill.plans.names import advise_known
 from gristmill.plans.plan import Generator
 from gristmill.plans.registry import Registry
@@ -16,6 +17,8 @@ from gristmill.ports.models import LLM
 from gristmill.runtime.composition.flows import load_flows, refuse_without_generators, used_part
 from gristmill.runtime.composition.resources import find_providers, refuse_missing
 from gristmill.runtime.composition.sources import publish_folder
+from gristmill.runtime.faces.board import HealthBoard
+from gristmill.runtime.faces.faces import Faces
 from gristmill.runtime.garbage import collect_periodically
 from gristmill.runtime.group.launching import make_group
 from gristmill.runtime.group.lifecycle import StopSignals, serve
@@ -39,7 +42,8 @@ def serve_topics(loaded: LoadedSettings, *, flow_files: Sequence[str], topic: st
         Unavailable: a process died too often.
     """
     registry = load_flows(loaded.settings, flow_files=flow_files).registry
-    generators = choose_generators(registry, topic=topic, plans=plans)
+    published_to = _plans_of_items(loaded, registry)
+    generators = choose_generators(registry, topic=topic, plans=plans, published_to=published_to)
     used = used_part(registry, generators)
     refuse_missing(used, find_providers())
     if not any(need.port is LLM for need in used.needs()):
@@ -51,9 +55,13 @@ def serve_topics(loaded: LoadedSettings, *, flow_files: Sequence[str], topic: st
     run_async(_serve(spec, used))
 
 
-def choose_generators(registry: Registry, *, topic: str | None, plans: Sequence[str]) -> tuple[Generator, ...]:
+def choose_generators(
+    registry: Registry, *, topic: str | None, plans: Sequence[str], published_to: Sequence[str] = ()
+) -> tuple[Generator, ...]:
     """Return the generators of the enabled flows, or one for a topic that was named.
 
+    Args:
+        published_to: plan keys for items that are published; there is a generator for them unless a topic is named.
     Raises:
         UsageError: a plan is unknown, or only one of topic and plans was given.
         ConfigError: there is nothing to serve.
@@ -62,17 +70,34 @@ def choose_generators(registry: Registry, *, topic: str | None, plans: Sequence[
         if plans:
             raise UsageError("--plan without --topic", value=", ".join(plans), advice="name the topic: --topic TOPIC")
         generators = tuple(registry.generators.values())
+        if published_to:
+            generators = (*generators, native_generator(published_to))
         refuse_without_generators(generators)
         return generators
     if not plans:
         raise UsageError(
             "--topic without --plan", value=topic, advice=f"--plan KEY; {advise_known('', registry.plans)}"
         )
-    for key in plans:
-        if key not in registry.plans:
-            raise UsageError("plan key", value=key, advice=advise_known(key, registry.plans))
+    _refuse_unknown(registry, plans, of="plan key")
     keys = tuple(dict.fromkeys(plans))
     return (Generator(type=f"{topic}.{'+'.join(keys)}", topic=topic, plans=keys),)
+
+
+def _plans_of_items(loaded: LoadedSettings, registry: Registry) -> tuple[str, ...]:
+    """Return the plans that published items go through, none where nothing can be published."""
+    section = loaded.settings.api
+    if not section.enabled:
+        return ()
+    if "api.plans" not in loaded.origins and not all(key in registry.plans for key in section.plans):
+        return ()  # The flow of the default plan is not enabled, and nobody has asked for another.
+    _refuse_unknown(registry, section.plans, of="api.plans")
+    return tuple(dict.fromkeys(section.plans))
+
+
+def _refuse_unknown(registry: Registry, plans: Sequence[str], *, of: str) -> None:
+    for key in plans:
+        if key not in registry.plans:
+            raise UsageError(of, value=key, advice=advise_known(key, registry.plans))
 
 
 async def _serve(spec: GroupSpec, registry: Registry) -> None:
@@ -87,10 +112,13 @@ async def _serve(spec: GroupSpec, registry: Registry) -> None:
     for warning in registry.warnings:
         _log.warning(warning)
     _log.info("group starts", topics=[generator.topic for generator in spec.generators])
+    group = make_group(spec, registry, clock)
+    faces = Faces(spec, registry, HealthBoard(group.health, clock, is_stopping=signals.first.is_set), clock)
     try:
+        await faces.start()
         await serve(
-            make_group(spec, registry, clock),
-            asyncio.Event().wait(),
+            group,
+            faces.join(),
             signals=signals,
             clock=clock,
             folder=spec.folder,
@@ -98,4 +126,5 @@ async def _serve(spec: GroupSpec, registry: Registry) -> None:
         )
     finally:
         collecting.cancel()
+        await faces.stop()
     _log.info("group stopped", topics=[generator.topic for generator in spec.generators])

@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from gristmill.adapters.local_host.owners import new_owner
+from gristmill.domain.front.health import ServiceHealth
 from gristmill.engine.link import LocalLink
 from gristmill.ports.clock import Clock
 from gristmill.runtime.composition.assemble import assemble_dispatcher, assemble_engine
 from gristmill.runtime.composition.members import DispatcherMember, Member, stop_all
 from gristmill.runtime.composition.stores import OpenStore, Store
-from gristmill.runtime.group.health_core import ChildState, DispatcherState, ServiceHealth, decide_health
+from gristmill.runtime.group.health_core import ChildState, DispatcherState, decide_health
 from gristmill.runtime.spec import GroupSpec
 
 __all__ = ["SingleGroup"]

@@ -13,8 +13,9 @@ from contextlib import suppress
 import structlog
 
 from gristmill.domain.errors import ConfigError, Unavailable
+from gristmill.domain.front.health import ServiceHealth
 from gristmill.ports.clock import Clock
-from gristmill.runtime.group.health_core import ChildState, DispatcherState, ServiceHealth, decide_health
+from gristmill.runtime.group.health_core import ChildState, DispatcherState, decide_health
 from gristmill.runtime.processes.channel import Begin
 from gristmill.runtime.processes.child import Child, Launch
 from gristmill.runtime.processes.supervision_core import GiveUp, Supervision

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from gristmill.domain.access import StoredToken
 from gristmill.domain.errors import StaleRead, UsageError
+from gristmill.domain.front.access import StoredToken
+from gristmill.domain.front.label_fact import ITEM_WITHOUT_FACTS, LabelFact
 from gristmill.domain.ids import ItemId
-from gristmill.domain.label_fact import ITEM_WITHOUT_FACTS, LabelFact
 from gristmill.ports.front import ITEMS_PER_READ_MAX, Front
 from gristmill.testing.contracts.backend import Backend, Contract, make_commit, run_id_of
 

@@ -1,6 +1,7 @@
 """What serves and what does not."""
 
-from gristmill.runtime.group.health_core import ChildState, DispatcherState, ServiceHealth, decide_health
+from gristmill.domain.front.health import ServiceHealth
+from gristmill.runtime.group.health_core import ChildState, DispatcherState, decide_health
 
 WELL = DispatcherState(in_flight=0, result_age_ms=0, generators_up={"g": True, "h": True})
 CHILDREN = (ChildState("dispatcher", "dispatcher"), ChildState("engine-1", "engine"), ChildState("engine-2", "engine"))

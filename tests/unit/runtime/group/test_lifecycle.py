@@ -7,9 +7,9 @@ import pytest
 
 from gristmill.adapters.clock import SystemClock
 from gristmill.domain.errors import ConfigError, Unavailable
+from gristmill.domain.front.health import ServiceHealth
 from gristmill.runtime.folder import StateFolder
 from gristmill.runtime.group.health import CONTROL_SOCKET, ask_health
-from gristmill.runtime.group.health_core import ServiceHealth
 from gristmill.runtime.group.lifecycle import StopSignals, serve
 
 

@@ -9,12 +9,12 @@ import msgspec
 from gristmill.adapters.checks import check_fact_is_new, check_limit, check_publications, event_of_fact
 from gristmill.adapters.memory.log import MemoryLog
 from gristmill.adapters.memory.state import MemoryState
-from gristmill.domain.access import StoredToken
 from gristmill.domain.commit import StoredRun
+from gristmill.domain.front.access import StoredToken
+from gristmill.domain.front.label_fact import ITEM_WITHOUT_FACTS, LabelFact
+from gristmill.domain.front.publication import KeyTaken, Once, Publication, Published
 from gristmill.domain.ids import ItemId
 from gristmill.domain.item import Item
-from gristmill.domain.label_fact import ITEM_WITHOUT_FACTS, LabelFact
-from gristmill.domain.publication import KeyTaken, Once, Publication, Published
 from gristmill.ports.clock import Clock
 from gristmill.ports.front import ITEMS_PER_READ_MAX
 

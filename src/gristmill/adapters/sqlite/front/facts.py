@@ -12,8 +12,8 @@ from gristmill.adapters.packing import pack
 from gristmill.adapters.sqlite.file.reader import Reader
 from gristmill.adapters.sqlite.file.rows import to_json
 from gristmill.adapters.sqlite.file.writer import Job, Turn, Writer
+from gristmill.domain.front.label_fact import LabelFact
 from gristmill.domain.ids import ItemId
-from gristmill.domain.label_fact import LabelFact
 
 __all__ = ["SqliteLabelFacts"]
 

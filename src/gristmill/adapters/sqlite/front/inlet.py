@@ -12,9 +12,9 @@ from gristmill.adapters.sqlite.file.writer import Job, Turn, Writer
 from gristmill.adapters.sqlite.log import SqliteLog
 from gristmill.adapters.sqlite.log.appending import append
 from gristmill.adapters.sqlite.state.identities import map_ids
+from gristmill.domain.front.publication import KeyTaken, Once, Publication, Published
 from gristmill.domain.ids import ItemId
 from gristmill.domain.log import NewRecord
-from gristmill.domain.publication import KeyTaken, Once, Publication, Published
 from gristmill.ports.clock import Clock
 from gristmill.ports.faults import fault
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from gristmill.adapters.sqlite.file.reader import Reader
 from gristmill.adapters.sqlite.file.writer import Job, Turn, Writer
-from gristmill.domain.access import StoredToken
+from gristmill.domain.front.access import StoredToken
 
 __all__ = ["SqliteTokens"]
 

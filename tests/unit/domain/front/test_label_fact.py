@@ -3,9 +3,9 @@
 import pytest
 
 from gristmill.domain.errors import UsageError
+from gristmill.domain.front.label_fact import LabelFact, decide_standing
 from gristmill.domain.ids import ItemId
 from gristmill.domain.item import AppliedLabel
-from gristmill.domain.label_fact import LabelFact, decide_standing
 
 
 def given(val: str) -> AppliedLabel:

@@ -1,6 +1,6 @@
 """Roles include each other, tenants do not."""
 
-from gristmill.domain.access import EVERY_TENANT, ROLES, Principal
+from gristmill.domain.front.access import EVERY_TENANT, ROLES, Principal
 
 
 def test_a_role_may_do_what_those_before_it_may() -> None:

@@ -1,0 +1,137 @@
+"""Puts the operations behind HTTP: routing, the guard of each route, and problems as answers."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from litestar import Litestar, Request, Response
+from litestar.connection import ASGIConnection
+from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
+from litestar.types import ControllerRouterHandler
+
+from gristmill.api.calls import Call, Operation
+from gristmill.api.calls.operation import Access
+from gristmill.api.problems import Fault, problem
+from gristmill.api.problems.catalogue import PROBLEM_MEDIA_TYPE
+from gristmill.api.problems.translate import translate
+from gristmill.api.routes import OPERATIONS
+from gristmill.api.services import Services
+from gristmill.domain.errors import ConfigError
+from gristmill.domain.front.access import Principal
+
+__all__ = ["Guard", "build_app", "principal_of"]
+
+CALLER = "gristmill_caller"
+VARY = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+NO_BODY_LIMIT = None
+"""Each operation has a bound of its own, and answers with a problem."""
+
+AnyRequest = Request[Any, Any, Any]
+
+
+class Guard:
+    """Lets callers with a role pass; every route has exactly one. Other faces use it for routes of their own."""
+
+    def __init__(self, access: Access, services: Services) -> None:
+        self.access = access
+        self._gate = services.gate
+
+    async def __call__(self, connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
+        """Find out who calls.
+
+        Raises:
+            ProblemRaised: `unauthorised`, `forbidden`.
+        """
+        if self.access == "public":
+            return
+        method = connection.scope.get("method", "GET")
+        headers = {name.lower(): value for name, value in connection.headers.items()}
+        principal = await self._gate.identify(method=str(method), headers=headers, cookies=connection.cookies)
+        if not principal.has(self.access):
+            raise problem("forbidden", f"needs the role {self.access}, the token has {principal.role}")
+        connection.scope["state"][CALLER] = principal
+
+
+def principal_of(request: AnyRequest) -> Principal:
+    """Return who calls, on a route whose guard has asked."""
+    principal: Principal = request.scope["state"][CALLER]
+    return principal
+
+
+def build_app(
+    services: Services,
+    *,
+    operations: Sequence[Operation] = OPERATIONS,
+    pages: Sequence[ControllerRouterHandler] = (),
+) -> Litestar:
+    """Return the application.
+
+    Args:
+        pages: further route handlers, such as those of the console; each with a `Guard`.
+    Raises:
+        ConfigError: a route has no guard.
+    """
+    app = Litestar(
+        [*(_make_handler(operation, services) for operation in operations), *pages],
+        openapi_config=None,
+        exception_handlers={Exception: _answer_problem},
+        request_max_body_size=NO_BODY_LIMIT,
+        logging_config=None,
+    )
+    _refuse_unguarded(app)
+    return app
+
+
+def _make_handler(operation: Operation, services: Services) -> HTTPRouteHandler:
+    async def answer(request: AnyRequest) -> Response[bytes]:
+        outcome = await operation.handle(services, _make_call(request))
+        return Response(
+            outcome.body, status_code=outcome.status, media_type=outcome.media_type, headers={**VARY, **outcome.headers}
+        )
+
+    return HTTPRouteHandler(
+        operation.path.replace("}", ":str}"),
+        http_method=operation.method,
+        guards=[Guard(operation.access, services)],
+        name=operation.operation_id,
+        opt={"operation": operation},
+    )(answer)
+
+
+def _make_call(request: AnyRequest) -> Call:
+    query: dict[str, str] = {}
+    for name, value in request.query_params.multi_items():
+        if name in query:
+            raise problem("validation", "query", errors=[Fault(name, "is given twice")])
+        query[name] = value
+    return Call(
+        caller=request.scope["state"].get(CALLER),
+        path=request.url.path,
+        path_values={name: str(value) for name, value in request.path_params.items()},
+        query=query,
+        headers={name.lower(): value for name, value in request.headers.items()},
+        body=request.stream,
+    )
+
+
+def _answer_problem(request: AnyRequest, error: Exception) -> Response[Any]:
+    raised = translate(error, path=request.scope["path"])
+    return Response(
+        raised.document,
+        status_code=raised.document.status,
+        media_type=PROBLEM_MEDIA_TYPE,
+        headers={**VARY, **raised.headers},
+    )
+
+
+def _refuse_unguarded(app: Litestar) -> None:
+    for route in app.routes:
+        handlers: Sequence[Any] = getattr(route, "route_handlers", None) or [getattr(route, "route_handler", None)]
+        for handler in handlers:
+            if handler is None or getattr(handler, "http_methods", set()) == {"OPTIONS"}:
+                continue  # The framework itself answers which methods there are.
+            guards: Sequence[Callable[..., Awaitable[None]]] = handler.guards or ()
+            if sum(isinstance(guard, Guard) for guard in guards) != 1:
+                advice = "give it one: guards=[Guard(role, services)]"
+                raise ConfigError("route without a guard of its own", value=route.path, advice=advice)

@@ -1,0 +1,15 @@
+"""Gathers what is stored about items, for every face: HTTP, console and command line. Needs no web framework."""
+
+from gristmill.api.reading.dossier import Dossier, Standing, decide_status, latest_runs, read_dossier
+from gristmill.api.reading.search import ItemFilter, ItemPage, search_items
+
+__all__ = [
+    "Dossier",
+    "ItemFilter",
+    "ItemPage",
+    "Standing",
+    "decide_status",
+    "latest_runs",
+    "read_dossier",
+    "search_items",
+]

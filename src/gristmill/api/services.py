@@ -1,0 +1,45 @@
+"""What the faces stand on. The composition root fills it in; nothing here is found by import."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Awaitable, Callable, Mapping
+
+from gristmill.api.security import TokenGate
+from gristmill.domain.front.health import HealthReport
+from gristmill.engine.scoring import Scorer
+from gristmill.intake.publish import Publisher
+from gristmill.plans.plan import Generator
+from gristmill.plans.registry import Registry
+from gristmill.ports.clock import Clock
+from gristmill.ports.front import Front
+from gristmill.ports.log import Log
+from gristmill.ports.state import State
+
+__all__ = ["Services"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Services:
+    """Handed to every operation.
+
+    Attributes:
+        registry: all enabled flows.
+        generators: what this group serves, by type.
+        native: the generator that published items go to; None where this installation takes none.
+        health: what every probe reads; it asks nobody, so it answers at once.
+        metrics: returns a scrape of the whole group.
+    """
+
+    state: State
+    log: Log
+    front: Front
+    clock: Clock
+    gate: TokenGate
+    publisher: Publisher
+    scorer: Scorer
+    registry: Registry
+    generators: Mapping[str, Generator]
+    native: Generator | None
+    health: Callable[[], HealthReport]
+    metrics: Callable[[], Awaitable[str]]

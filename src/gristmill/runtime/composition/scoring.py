@@ -1,0 +1,24 @@
+"""What the main process needs to run plans itself, for somebody who waits for the answer."""
+
+from __future__ import annotations
+
+from gristmill.adapters.clock import SystemClock
+from gristmill.adapters.media import ChildImageReader
+from gristmill.engine.scoring import Scorer
+from gristmill.plans.registry import Registry
+from gristmill.runtime.composition.flows import used_part
+from gristmill.runtime.composition.resources import Surroundings, fill_needs, find_providers
+from gristmill.runtime.composition.stores import Store
+from gristmill.runtime.spec import GroupSpec
+
+__all__ = ["build_scorer"]
+
+
+def build_scorer(spec: GroupSpec, registry: Registry, store: Store) -> tuple[Scorer, list[ChildImageReader]]:
+    """Return a scorer for the plans that this group serves, and what must be closed with it."""
+    used = used_part(registry, spec.generators)
+    surroundings = Surroundings(spec.folder, store.cache, spec.settings.media)
+    resources = fill_needs(used, find_providers(), surroundings)
+    environment = spec.settings.main.environment
+    scorer = Scorer(used.plans, resources=resources, clock=SystemClock(), environment=environment)
+    return scorer, [one for one in resources.values() if isinstance(one, ChildImageReader)]

@@ -1,0 +1,1 @@
+"""What the outside meets: the main process serves HTTP and gRPC beside the group that it watches."""

@@ -1,0 +1,125 @@
+"""The HTTP face of a group: the API over a store of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+import structlog
+
+from gristmill.adapters.local_host import new_owner
+from gristmill.api.app import build_app
+from gristmill.api.security import TokenGate
+from gristmill.api.services import Services
+from gristmill.domain.errors import UsageError
+from gristmill.engine.scoring import Scorer
+from gristmill.intake.ids import SegmentIds
+from gristmill.intake.publish import NATIVE, Publisher
+from gristmill.plans.registry import Registry
+from gristmill.ports.clock import Clock
+from gristmill.runtime.composition.decode import RecordDecoder
+from gristmill.runtime.composition.scoring import build_scorer
+from gristmill.runtime.composition.stores import Store, open_sqlite
+from gristmill.runtime.faces.board import HealthBoard
+from gristmill.runtime.faces.first_token import make_first_token
+from gristmill.runtime.faces.web import WebServer, bind, is_loopback
+from gristmill.runtime.spec import GroupSpec
+from gristmill.runtime.telemetry import render_metrics
+
+__all__ = ["ADDRESS_FILE", "HttpFace"]
+
+ADDRESS_FILE = "http.address"
+"""In the folder for sockets: where this group is reached."""
+
+_log = structlog.get_logger()
+
+
+class HttpFace:
+    """One service; `start` and `stop` are safe to call twice.
+
+    Raises:
+        ConfigError: an address cannot be listened on, or a route has no guard.
+    """
+
+    def __init__(self, spec: GroupSpec, registry: Registry, board: HealthBoard, clock: Clock) -> None:
+        self._spec = spec
+        self._clock = clock
+        self._board = board
+        self._bound: socket.socket = bind("api", spec.settings.api.host, spec.settings.api.port)
+        self._store: Store = open_sqlite(spec, clock, new_owner())
+        self._ids = SegmentIds(self._store.state, clock)
+        self._scorer, self._readers = build_scorer(spec, registry, self._store)
+        self._web = WebServer(build_app(self._make_services(registry, self._scorer)), self._bound)
+        self._address = spec.folder.run_dir / ADDRESS_FILE
+        self._main: asyncio.Task[None] | None = None
+
+    @property
+    def url(self) -> str:
+        """Where HTTP is served."""
+        return self._web.url
+
+    async def start(self) -> None:
+        """Begin to answer, and tell a person at the terminal where; the first token is shown there and in no log."""
+        if self._main is not None:
+            return
+        token = await make_first_token(self._store.front.tokens, self._clock)
+        await self._web.start()
+        self._address.write_text(f"{self.url}\n", encoding="utf-8")
+        if not is_loopback(self._bound):
+            _log.warning("the API is reached from other machines, without TLS", address=self.url)
+        self._main = asyncio.create_task(self._run(), name="http")
+        print(f"gristmill: serving on {self.url}", flush=True)
+        if token is not None:
+            print(f"gristmill: admin token, shown this once: {token}", flush=True)
+
+    async def join(self) -> None:
+        """Return when it has stopped; raise what ended it otherwise."""
+        if self._main is not None:
+            await asyncio.wait([self._main])
+            if not self._main.cancelled():
+                self._main.result()
+
+    async def stop(self) -> None:
+        """Finish the requests under way and let go of everything."""
+        await self._web.stop()
+        if self._main is not None:
+            self._main.cancel()
+            await asyncio.wait([self._main])
+        self._address.unlink(missing_ok=True)
+        self._scorer.close()
+        for reader in self._readers:
+            await reader.close()
+        await self._store.close()
+
+    async def _run(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._ids.run())
+            tasks.create_task(self._web.join())
+
+    def _make_services(self, registry: Registry, scorer: Scorer) -> Services:
+        store, generators = self._store, {one.type: one for one in self._spec.generators}
+        return Services(
+            state=store.state,
+            log=store.log,
+            front=store.front,
+            clock=self._clock,
+            gate=TokenGate(store.front.tokens, self._clock),
+            publisher=Publisher(
+                inlet=store.front.inlet,
+                ids=self._ids,
+                clock=self._clock,
+                map_record=RecordDecoder(self._spec.field_maps),
+            ),
+            scorer=scorer,
+            registry=registry,
+            generators=generators,
+            native=generators.get(NATIVE),
+            health=self._board.report,
+            metrics=self._scrape,
+        )
+
+    async def _scrape(self) -> str:
+        try:
+            return await asyncio.to_thread(render_metrics, self._spec.folder.metrics_dir)
+        except UsageError:
+            return ""
