@@ -45,7 +45,7 @@ LIMIT_DEFAULT = 1_000
 
 
 @app.command(name="try")
-def try_source(
+def _try_file(
     file: SourceFile,
     /,
     *,
@@ -61,8 +61,8 @@ def try_source(
     return EXIT_FAULTY if report.bad or not report.is_sound else EXIT_OK
 
 
-@app.command
-def publish(
+@app.command(name="publish")
+def _publish_file(
     file: SourceFile,
     /,
     *,
@@ -91,7 +91,7 @@ def publish(
 
 
 @app.command(name="ls")
-def list_sources(*, state: StateDir = None, config: ConfigFile = None) -> int:
+def _list_sources(*, state: StateDir = None, config: ConfigFile = None) -> int:
     """List published Sources with their latest revision."""
     table = Table("source", "tenant", "revision", "hash", "published", "by", box=None, padding=(0, 2))
     for one in run_async(_read_latest(load(state=state, config=config).settings)):
@@ -100,8 +100,8 @@ def list_sources(*, state: StateDir = None, config: ConfigFile = None) -> int:
     return EXIT_OK
 
 
-@app.command
-def show(
+@app.command(name="show")
+def _show_source(
     name: Annotated[str, Parameter(help="Name of the Source.")],
     /,
     *,
