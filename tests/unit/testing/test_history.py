@@ -106,6 +106,13 @@ def test_what_a_dead_owner_held_must_come_back_in_time(again_at_ms: int, expecte
     assert kinds(*story, event("accept", again_at_ms)) == expected
 
 
+@pytest.mark.parametrize(("again_at_ms", "expected"), [(5_000, []), (5_001, ["late reclaim"])])
+def test_while_nobody_runs_nobody_can_reclaim(again_at_ms: int, expected: list[str]) -> None:
+    crash, boot = event("crash", 10, owner="a"), event("boot", 4_000)
+    again = deliver(again_at_ms, attempt=2, owner="b")
+    assert kinds(event("publish", 0), deliver(1), crash, boot, again, event("accept", again_at_ms)) == expected
+
+
 def test_what_never_comes_back_is_a_late_reclaim() -> None:
     crash = HistoryEvent(kind="crash", at_ms=10, owner="a")
     assert kinds(event("publish", 0), deliver(1), crash, event("waiting", 1_011)) == ["late reclaim"]

@@ -29,7 +29,7 @@ EventKind = Literal[
     "boot",
 ]
 """`expire`: a lease was taken from its owner; `commit`: a group's contiguous progress; `waiting`: seen to wait at the
-end; `boot` names the seed of the run in `key`."""
+end; `boot`: a process has started."""
 
 
 class HistoryEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):

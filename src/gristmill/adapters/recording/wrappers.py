@@ -117,6 +117,7 @@ class RecordingStore:
         self.log: Any = RecordingLog(store.log, recorder, clock)
         self.state: Any = RecordingState(store.state, recorder)
         self.cache: Any = store.cache
+        recorder.record("boot")
         self.front: Any = store.front
 
     def __getattr__(self, name: str) -> Any:

@@ -35,33 +35,44 @@ def record_crash(path: Path, pids: Sequence[int]) -> None:
 def audit(path: Path, store_file: Path) -> list[str]:
     """Return the anomalies of a finished run, in words, at most five; empty when its history is clean.
 
-    A kill between a commit and its line in the history leaves an ending out. So a record without one counts as ended
-    when the store, asked now, says that its group has nothing left.
+    A kill between a call and its line in the history leaves the line out. What it would have said is taken from the
+    store: a record that is there was published; one whose group has nothing left has ended.
     """
     events = read_history(path)
+    published, finished = asyncio.run(_read_truth(store_file, {(e.topic, e.group) for e in events if e.group}))
+    told = {event.record for event in events if event.kind == "publish"}
+    first_ms = events[0].at_ms if events else 0
+    missing = [
+        HistoryEvent(kind="publish", at_ms=first_ms, topic=topic, offset=offset)
+        for topic, offset in published
+        if (topic, offset) not in told
+    ]
     open_places = {event.place: event for event in events if event.kind == "deliver"}
     for event in events:
         if event.kind in ("accept", "dead"):
             open_places.pop(event.place, None)
-    groups = {(event.topic, event.group) for event in open_places.values()}
-    finished = asyncio.run(_find_finished(store_file, groups))
     endings = [
         HistoryEvent(kind="accept", at_ms=event.at_ms, topic=event.topic, group=event.group, offset=event.offset)
         for event in open_places.values()
         if (event.topic, event.group) in finished
     ]
-    anomalies = check_history([*events, *endings], BOUNDS)
+    anomalies = check_history([*missing, *events, *endings], BOUNDS)
     return [f"{anomaly.promise} {anomaly.kind}: {anomaly.detail}" for anomaly in anomalies[:SHOWN_ANOMALIES_MAX]]
 
 
-async def _find_finished(store_file: Path, groups: set[tuple[str, str]]) -> set[tuple[str, str]]:
-    if not groups:
-        return set()
+async def _read_truth(
+    store_file: Path, groups: set[tuple[str, str]]
+) -> tuple[list[tuple[str, int]], set[tuple[str, str]]]:
+    """Return the records that the store holds, and the groups that have nothing left."""
     store = SqliteStore.open(store_file, clock=SystemClock(), owner="audit:0:0")
+    published: list[tuple[str, int]] = []
+    for topic in sorted({topic for topic, _ in groups}):
+        async for batch in store.log.read_all(topic):
+            published.extend((topic, record.offset) for record in batch)
     finished = set()
     for topic, group in sorted(groups):
         lag = await store.log.lag(topic, group)
         if not (lag.undelivered or lag.in_flight or lag.waiting):
             finished.add((topic, group))
     await store.close()
-    return finished
+    return published, finished

@@ -160,7 +160,10 @@ def _find_false_reclaims(events: Sequence[HistoryEvent]) -> Iterator[Anomaly]:
 
 
 def _find_late_reclaims(events: Sequence[HistoryEvent], reclaim_ms: int) -> Iterator[Anomaly]:
-    """What a dead owner held must be delivered again in time."""
+    """What a dead owner held must be delivered again in time, counted from the last start of a process before it.
+
+    While a whole group is down nobody can reclaim; how long a machine takes to start one is not the log's promise.
+    """
     held: dict[tuple[str, str, int], str] = {}
     orphaned: dict[tuple[str, str, int], tuple[int, int]] = {}
     last_ms = events[-1].at_ms if events else 0
@@ -171,6 +174,8 @@ def _find_late_reclaims(events: Sequence[HistoryEvent], reclaim_ms: int) -> Iter
             held.pop(event.place, None)
         elif event.kind == "crash":
             orphaned.update((place, (event.at_ms, index)) for place, owner in held.items() if owner == event.owner)
+        elif event.kind == "boot":
+            orphaned = {place: (event.at_ms, crash_index) for place, (_, crash_index) in orphaned.items()}
         if event.kind in ("deliver", "accept", "dead") and event.place in orphaned:
             crashed_at_ms, _ = orphaned.pop(event.place)
             if event.at_ms > crashed_at_ms + reclaim_ms:
