@@ -17,7 +17,7 @@ from gristmill.ports.media import Picture
 from tests.unit.adapters.media.samples import encode, paint
 
 MODEL = OpenNsfw()
-PICTURES = [paint(seed) for seed in range(24)]
+PICTURES = [paint(seed) for seed in range(16)]
 
 
 def pixels_of(image: Image.Image) -> bytes:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import signal
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
+from PIL import Image
 from prometheus_client import CollectorRegistry
 
 from gristmill.adapters.media import ChildImageReader, ReaderLimits, ReaderMetrics, child, reader
@@ -83,11 +88,13 @@ async def test_equal_bytes_are_refused_in_equal_words(make: Make) -> None:
 
 
 async def test_a_picture_that_takes_too_long_costs_its_child(make: Make) -> None:
-    one = make(wall_s=0.2)
+    one = make()
     assert isinstance(await one.read(GOOD), Picture)
-    pid = pid_of(one)
+    pid, patient = pid_of(one), one._limits
     os.kill(pid, signal.SIGSTOP)
-    assert await one.read(GOOD) == Missing("too_costly", "takes longer than 0.2 s")
+    one._limits = replace(patient, wall_s=0.1)
+    assert await one.read(GOOD) == Missing("too_costly", "takes longer than 0.1 s")
+    one._limits = patient
     assert isinstance(await one.read(GOOD), Picture)
     assert pid_of(one) != pid
 
@@ -108,7 +115,7 @@ async def test_a_child_that_dies_is_replaced(make: Make, number: signal.Signals,
 
 async def test_memory_has_an_end(make: Make) -> None:
     one = make(memory_bytes=200 * 1024 * 1024)
-    large = encode(paint().resize((7_000, 7_000)), "PNG", compress_level=1)
+    large = encode(Image.new("RGB", (7_000, 7_000)), "PNG", compress_level=1)
     assert await one.read(large) == Missing("too_costly", child.COST_REASON)
     assert isinstance(await one.read(GOOD), Picture)
 
@@ -156,6 +163,34 @@ async def test_a_child_ends_with_its_input_and_knows_no_secrets(make: Make, monk
     await one.close()
     await one.close()
     assert process.returncode == 0
+
+
+ORPHANING = """
+import asyncio, os, sys
+from prometheus_client import CollectorRegistry
+from gristmill.adapters.media import ChildImageReader, ReaderMetrics
+
+async def main():
+    reader = ChildImageReader(metrics=ReaderMetrics(CollectorRegistry()))
+    await reader.read(b"nothing")
+    print(reader._idle[0]._process.pid, flush=True)
+    sys.stdin.read()
+
+asyncio.run(main())
+"""
+
+
+def test_a_child_dies_with_a_parent_that_is_killed() -> None:
+    with subprocess.Popen([sys.executable, "-c", ORPHANING], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        handle = os.pidfd_open(int(parent.stdout.readline()))
+        parent.kill()
+        parent.wait()
+    try:
+        is_over, _, _ = select.select([handle], [], [], 30)
+    finally:
+        os.close(handle)
+    assert is_over
 
 
 def peak_bytes(pid: int) -> int:
