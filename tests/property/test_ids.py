@@ -37,10 +37,10 @@ def test_every_owner_issues_a_rising_sequence_and_no_id_twice(calls: list[tuple[
     issued: list[list[ItemId]] = [[] for _ in range(3)]
     for owner, day, step, wanted in calls:
         for _ in range(wanted):
-            while (found := buffers[owner].try_issue()) is None:
+            while not (found := buffers[owner].take(1)):
                 segment, row = take(row, day, step)
                 buffers[owner].fill(segment)
-            issued[owner].append(found)
+            issued[owner] += found
     for sequence in issued:
         assert all(first < then for first, then in pairwise(sequence))
         assert all(day_of(first) <= day_of(then) for first, then in pairwise(sequence))
@@ -55,7 +55,7 @@ def test_a_clock_over_midnight_and_back_raises_the_day_once() -> None:
     for day in [20240101] * 3 + [20240102] * 3 + [20240101] * 3 + [20240102] * 3:
         segment, row = take(row, day, 4)
         buffer.fill(segment)
-        issued += [found for _ in range(4) if (found := buffer.try_issue()) is not None]
+        issued += buffer.take(4)
     assert len(issued) == 48
     assert all(first < then for first, then in pairwise(issued))
     seen = [day_of(found) for found in issued]
@@ -71,8 +71,7 @@ def test_a_hundred_million_ids_fit_into_a_day_in_order() -> None:
         segment, row = take(row, 20240101, step)
         buffer = SegmentBuffer()
         buffer.fill(segment)
-        first = buffer.try_issue()
-        assert first is not None
+        [first] = buffer.take(1)
         ends += [first, first + step - 1]
     assert ends == sorted(ends)
     assert len(ends) == 2 * wanted // step

@@ -90,11 +90,6 @@ class SegmentBuffer:
         """Give up what is left; it becomes a gap. The next segment must still be a later one."""
         self._next = self._stop
 
-    def try_issue(self) -> ItemId | None:
-        """Return the next id, or None when the segment is used up."""
-        issued = self.take(1)
-        return issued[0] if issued else None
-
     def take(self, count: int) -> list[ItemId]:
         """Return the next `count` ids, or as many as the segment still has."""
         start = self._day * IDS_PER_DAY + self._next

@@ -47,10 +47,6 @@ async def wait_first(*waits: Coroutine[Any, Any, object]) -> None:
     finally:
         for task in tasks:
             task.cancel()
-        await _settle(tasks)
+        await asyncio.gather(*tasks, return_exceptions=True)
     for task in done:
         task.result()
-
-
-async def _settle(tasks: list[asyncio.Task[object]]) -> None:
-    await asyncio.gather(*tasks, return_exceptions=True)

@@ -62,11 +62,3 @@ class Graph(msgspec.Struct, frozen=True, eq=False):
     version: int
     nodes: tuple[Node, ...]
     needs: tuple[Need, ...]
-
-    @property
-    def slot_count(self) -> int:
-        return FIRST_NODE_SLOT + len(self.nodes) + len(self.needs)
-
-    def need_slot(self, need: Need) -> int:
-        """Return the slot that holds a resource."""
-        return FIRST_NODE_SLOT + len(self.nodes) + self.needs.index(need)

@@ -29,14 +29,12 @@ def test_a_segment_holds_at_least_one_id(step: int) -> None:
 
 def test_a_buffer_issues_its_segment_and_then_nothing() -> None:
     buffer = SegmentBuffer()
-    assert (buffer.try_issue(), buffer.left, buffer.day) == (None, 0, 0)
+    assert (buffer.take(1), buffer.left, buffer.day) == ([], 0, 0)
     buffer.fill(Segment(20240101, 3, 5))
     assert (buffer.left, buffer.day) == (2, 20240101)
-    assert [buffer.try_issue(), buffer.try_issue(), buffer.try_issue()] == [
-        2024010100000000003,
-        2024010100000000004,
-        None,
-    ]
+    assert buffer.take(1) == [2024010100000000003]
+    assert buffer.take(2) == [2024010100000000004]
+    assert buffer.take(2) == []
 
 
 def test_a_segment_that_goes_backwards_is_refused() -> None:
@@ -50,8 +48,7 @@ def test_a_segment_that_goes_backwards_is_refused() -> None:
 def test_an_id_has_nineteen_digits_that_start_with_its_day_and_fits_64_bits() -> None:
     buffer = SegmentBuffer()
     buffer.fill(Segment(92221231, IDS_PER_DAY - 1, IDS_PER_DAY))
-    issued = buffer.try_issue()
-    assert issued is not None
+    [issued] = buffer.take(1)
     assert issued < 2**63
     assert (str(issued)[:8], len(str(issued)), day_of(issued)) == ("92221231", 19, 92221231)
 

@@ -11,7 +11,6 @@ from gristmill import Embedder, Item, Plan, Role, Skip, cell, kept, task
 from gristmill.domain.errors import ConfigError
 from gristmill.plans.compile import compile_plan
 from gristmill.plans.graph import FIRST_NODE_SLOT, SLOT_ITEM, SLOT_NONE, SLOT_SCOPE, Graph, Node
-from gristmill.plans.resources import Need
 from tests.unit.plans import elsewhere, samples
 from tests.unit.plans.samples import Language, Topics, Verdict, Words
 
@@ -96,15 +95,10 @@ def test_order_edges_stand_apart_from_data() -> None:
 
 def test_resources_stand_behind_the_results_once_each() -> None:
     graph = graph_of(near, far, samples.judged)
-    semantic = Need(Embedder, "semantic")
     assert [need.role for need in graph.needs] == ["semantic", "coarse", "safety"]
-    assert graph.slot_count == FIRST_NODE_SLOT + 3 + 3
-    assert node(graph, "far").arguments == (
-        SLOT_ITEM,
-        graph.need_slot(Need(Embedder, "coarse")),
-        graph.need_slot(semantic),
-    )
-    assert node(graph, "judged").arguments[2:] == (graph.need_slot(semantic), SLOT_SCOPE)
+    semantic_slot, coarse_slot = FIRST_NODE_SLOT + 3, FIRST_NODE_SLOT + 4
+    assert node(graph, "far").arguments == (SLOT_ITEM, coarse_slot, semantic_slot)
+    assert node(graph, "judged").arguments[2:] == (semantic_slot, SLOT_SCOPE)
 
 
 def test_a_task_called_item_is_a_task_like_any_other() -> None:

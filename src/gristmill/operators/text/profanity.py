@@ -24,7 +24,6 @@ __all__ = ["Lexicon", "Profanity", "ProfanityHit", "find_profanity", "load_lexic
 HITS_MAX = 32
 """Hits kept as evidence; counts go on."""
 
-PHRASE_WORDS_MAX = 5
 CHUNK_CHARS_MAX = 24
 """Disguised words are short; longer chunks are links and hashes."""
 

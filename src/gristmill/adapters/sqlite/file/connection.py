@@ -88,7 +88,7 @@ class StoreFile:
         connection.pragma("journal_mode", "wal")
         connection.pragma("synchronous", self.synchronous)
         connection.pragma("journal_size_limit", WAL_BYTES_KEPT)
-        # Checkpoints are run by the writer between its turns.
+        # The checkpointer does it, so that no commit waits for it.
         connection.wal_autocheckpoint(0)
         connection.execute("BEGIN IMMEDIATE")
         try:
