@@ -29,7 +29,7 @@ from gristmill.engine.link import DispatcherLink, Joined, Left, Said
 from gristmill.engine.metrics import DispatcherMetrics
 from gristmill.engine.settings import DispatcherSettings
 from gristmill.engine.wake import Wake, wait_first
-from gristmill.plans.plan import Generator
+from gristmill.plans.plan import Generator, check_generator
 from gristmill.ports.clock import Clock, Random
 from gristmill.ports.log import Log
 
@@ -51,7 +51,7 @@ class Dispatcher:
             marks, and then every record that it had is charged.
 
     Raises:
-        ConfigError: no generator, two of one type, or a weight or rate that is not above 0.
+        ConfigError: no generator, two of one type, or one that could not feed anything.
     """
 
     def __init__(
@@ -208,10 +208,7 @@ def _check(generators: Sequence[Generator]) -> None:
         raise ConfigError("dispatcher without a generator", advice="name at least one generator type")
     seen: set[str] = set()
     for generator in generators:
-        if not generator.weight > 0:
-            raise ConfigError(f"weight of generator {generator.type!r}", value=generator.weight, advice="above 0")
-        if generator.max_qps is not None and not generator.max_qps > 0:
-            raise ConfigError(f"max_qps of generator {generator.type!r}", value=generator.max_qps, advice="above 0")
+        check_generator(generator)
         if generator.type in seen:
-            raise ConfigError("generator type given twice", value=generator.type)
+            raise ConfigError("generator type given twice", value=generator.type, advice="name it once")
         seen.add(generator.type)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Sequence
 from typing import Any, Literal, cast
 
@@ -13,7 +14,7 @@ from gristmill.plans.names import check_name
 from gristmill.plans.operator import Operator
 from gristmill.plans.placement import Placement
 
-__all__ = ["Flow", "Generator", "Plan", "Writes"]
+__all__ = ["Flow", "Generator", "Plan", "Writes", "check_generator"]
 
 Writes = Literal["on", "shadow", "off"]
 
@@ -90,6 +91,30 @@ class Generator(msgspec.Struct, frozen=True, kw_only=True):
         if isinstance(cast("object", self.plans), list):
             # A copy of its own: whoever still holds the list must not change what later records go through.
             msgspec.structs.force_setattr(self, "plans", tuple(self.plans))
+
+
+def check_generator(generator: Generator) -> None:
+    """Refuse a generator that could not feed anything.
+
+    Raises:
+        ConfigError: odd type, no topic, no plan, or a weight or limit that is not above 0.
+    """
+    kind, plans = generator.type, cast("object", generator.plans)
+    check_name("type of a generator", kind, refuse=ConfigError)
+    if not generator.topic:
+        raise ConfigError(f"generator {kind!r} has no topic", advice="Generator(topic=...)")
+    if not isinstance(plans, (tuple, list)) or not plans:
+        advice = "give a tuple of plan keys: plans=('key',)"
+        raise ConfigError(f"plans of generator {kind!r}", value=plans, advice=advice)
+    if not _is_positive(generator.weight):
+        raise ConfigError(f"weight of generator {kind!r}", value=generator.weight, advice="use a number above 0")
+    for field, limit in (("max_qps", generator.max_qps), ("max_in_flight", generator.max_in_flight)):
+        if limit is not None and not _is_positive(limit):
+            raise ConfigError(f"{field} of generator {kind!r}", value=limit, advice="use a number above 0, or None")
+
+
+def _is_positive(number: object) -> bool:
+    return isinstance(number, (int, float)) and math.isfinite(number) and number > 0
 
 
 class Flow:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import math
 import pkgutil
 import re
 import sys
@@ -13,7 +12,6 @@ from collections.abc import Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import cast
 
 import msgspec
 
@@ -21,8 +19,8 @@ from gristmill.domain.errors import ConfigError
 from gristmill.plans.compile import compile_plan
 from gristmill.plans.graph import Graph
 from gristmill.plans.manifest import FRAMEWORK_MODULES
-from gristmill.plans.names import advise_known, check_name
-from gristmill.plans.plan import Flow, Generator, Plan, Writes
+from gristmill.plans.names import advise_known
+from gristmill.plans.plan import Flow, Generator, Plan, Writes, check_generator
 from gristmill.plans.resources import Need
 
 __all__ = [
@@ -218,27 +216,8 @@ def _collect_generators(flows: Sequence[Flow], plans: dict[str, RegisteredPlan])
             if generators.setdefault(kind, generator) != generator:
                 thing = f"two generators have one type, the second in flow {flow.name!r}"
                 raise ConfigError(thing, value=kind, advice="rename one of them")
-            _check_generator(generator)
+            check_generator(generator)
             for key in generator.plans:
                 if key not in plans:
                     raise ConfigError(f"plan key of generator {kind!r}", value=key, advice=advise_known(key, plans))
     return generators
-
-
-def _check_generator(generator: Generator) -> None:
-    kind, plans = generator.type, cast("object", generator.plans)
-    check_name("type of a generator", kind, refuse=ConfigError)
-    if not generator.topic:
-        raise ConfigError(f"generator {kind!r} has no topic", advice="Generator(topic=...)")
-    if not isinstance(plans, (tuple, list)) or not plans:
-        advice = "give a tuple of plan keys: plans=('key',)"
-        raise ConfigError(f"plans of generator {kind!r}", value=plans, advice=advice)
-    if not _is_positive(generator.weight):
-        raise ConfigError(f"weight of generator {kind!r}", value=generator.weight, advice="use a number above 0")
-    for field, limit in (("max_qps", generator.max_qps), ("max_in_flight", generator.max_in_flight)):
-        if limit is not None and not _is_positive(limit):
-            raise ConfigError(f"{field} of generator {kind!r}", value=limit, advice="use a number above 0, or None")
-
-
-def _is_positive(number: object) -> bool:
-    return isinstance(number, (int, float)) and math.isfinite(number) and number > 0
