@@ -6,11 +6,11 @@ A direct path costs about a tenth of the library's; both give the same values in
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import jsonpath_rfc9535
-from jsonpath_rfc9535.segments import JSONPathChildSegment
-from jsonpath_rfc9535.selectors import IndexSelector, NameSelector, WildcardSelector
+if TYPE_CHECKING:
+    # Loading it takes a tenth of a second, which only those should wait for who have a Source.
+    from jsonpath_rfc9535 import JSONPathQuery
 
 __all__ = ["BadPath", "Find", "compile_path"]
 
@@ -31,6 +31,8 @@ def compile_path(text: str) -> Find:
     Raises:
         BadPath: it does not follow RFC 9535.
     """
+    import jsonpath_rfc9535
+
     try:
         query = jsonpath_rfc9535.compile(text)
     except jsonpath_rfc9535.JSONPathError as error:
@@ -41,8 +43,11 @@ def compile_path(text: str) -> Find:
     return _find_many(steps) if WILDCARD in steps else _find_one(steps)
 
 
-def _read_steps(query: jsonpath_rfc9535.JSONPathQuery) -> tuple[Step, ...] | None:
+def _read_steps(query: JSONPathQuery) -> tuple[Step, ...] | None:
     """Return the steps of a simple path; None for any other."""
+    from jsonpath_rfc9535.segments import JSONPathChildSegment
+    from jsonpath_rfc9535.selectors import IndexSelector, NameSelector, WildcardSelector
+
     steps: list[Step] = []
     for segment in query.segments:
         if not isinstance(segment, JSONPathChildSegment) or len(segment.selectors) != 1:
@@ -97,11 +102,13 @@ def _find_many(steps: tuple[Step, ...]) -> Find:
     return find
 
 
-def _find_by_library(query: jsonpath_rfc9535.JSONPathQuery) -> Find:
+def _find_by_library(query: JSONPathQuery) -> Find:
+    from jsonpath_rfc9535 import JSONPathError
+
     def find(value: Any) -> list[Any]:
         try:
             return list(query.find(value).values())
-        except (jsonpath_rfc9535.JSONPathError, RecursionError):
+        except (JSONPathError, RecursionError):
             # A filter that does not fit the record, or nesting beyond reason: nothing is found.
             return []
 

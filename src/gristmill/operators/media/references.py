@@ -30,6 +30,9 @@ INNER_FIELDS = frozenset(
 """Names inside an object under such a field; also names of fields of an item of kind `image`."""
 
 IMAGE_KIND = "image"
+BLOCKS_FIELD = "body"
+"""The body of an article that a Source has mapped: text, or blocks of text and media."""
+
 SCHEMES = ("http://", "https://", "data:", "file:")
 OTHER_MEDIA = (".mp4", ".mov", ".webm", ".m3u8", ".mp3", ".m4a", ".wav", ".ogg", ".pdf")
 OTHER_TYPES = ("video", "audio", "animated_gif")
@@ -37,13 +40,13 @@ OTHER_TYPES = ("video", "audio", "animated_gif")
 
 def find_references(item: Item) -> tuple[str, ...]:
     """Return what refers to the item's pictures, each once, in the order of its fields: addresses and `data:` URLs."""
-    ext = item.ext
-    if not ext:
+    if not item.ext and not item.fields:
         return ()
     of_kind = item.kind == IMAGE_KIND
     found: dict[str, None] = {}
-    for name, value in ext.items():
-        if value and (_is_picture_field(name) or (of_kind and _is_inner_field(name))):
+    for name, value in (*item.fields.items(), *item.ext.items()):
+        is_blocks = name == BLOCKS_FIELD and not isinstance(value, str)
+        if value and (is_blocks or _is_picture_field(name) or (of_kind and _is_inner_field(name))):
             for reference in _walk(value, NESTING_MAX):
                 found[reference] = None
                 if len(found) == REFERENCES_MAX:

@@ -55,6 +55,15 @@ def test_an_item_of_kind_image_has_its_picture_under_plain_names() -> None:
     assert found("post", url=A) == ()
 
 
+def test_pictures_that_a_source_has_mapped_are_found_too() -> None:
+    blocks = ({"type": "text", "text": "https://a/not.jpg"}, {"type": "image", "uri": "https://a/1.jpg"})
+    article = Item(ItemId(1), kind="article", fields={"images": ("https://a/2.jpg",), "body": blocks})
+    assert find_references(article) == ("https://a/2.jpg", "https://a/1.jpg")
+    assert find_references(Item(ItemId(1), kind="article", fields={"body": "https://a/1.jpg"})) == ()
+    picture = Item(ItemId(1), kind="image", fields={"uri": "https://a/1.jpg"})
+    assert find_references(picture) == ("https://a/1.jpg",)
+
+
 def test_each_is_found_once_in_order_and_their_number_has_an_end() -> None:
     assert found(images=[B, A, B], image=A) == (B, A)
     many = [f"https://cdn.example/{number}.jpg" for number in range(100)]
