@@ -31,7 +31,7 @@ COMMANDS = {
     "explain": ("items:explain", "Tell why each task of an item ran, was skipped or failed."),
     "eval": ("evaluate:evaluate", "Compare labels with the truth: precision, recall, F1, thresholds."),
     "train": ("train:app", "Train a head on labelled texts."),
-    "source": ("source:app", "Try and publish Sources: how foreign records become items."),
+    "source": ("intake.source:app", "Try and publish Sources: how foreign records become items."),
     "plans": ("catalogue:plans_app", "List plans, or draw one."),
     "flows": ("catalogue:flows_app", "List flows with their plans and generators."),
     "check": ("configuration:check", "Check settings, flows and rule files without starting anything."),
