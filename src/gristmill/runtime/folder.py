@@ -11,13 +11,17 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import os
+import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from gristmill.domain.errors import ConfigError, UsageError
+from gristmill.domain.errors import ConfigError, Unavailable, UsageError
 
 __all__ = ["GroupLock", "StateFolder"]
 
@@ -25,6 +29,9 @@ SOCKET_PATH_BYTES_MAX = 100
 """The kernel takes 107; a longer path gets its sockets in the system's folder for temporary files."""
 
 HASH_BYTES = 8
+
+FREE_BYTES_MIN = 1024 * 1024
+"""With less than this on its disk, whatever fails in a state folder fails because of that."""
 
 
 class StateFolder:
@@ -71,6 +78,24 @@ class StateFolder:
         if not self.exists:
             advice = "run something first, or name another folder with --state DIR"
             raise UsageError("state folder holds nothing", value=str(self.path), advice=advice)
+
+    @contextmanager
+    def naming_a_full_disk(self) -> Iterator[None]:
+        """Say that the disk is full where a failure inside is only what comes of it; the log cannot tell it then.
+
+        Raises:
+            Unavailable: in place of the failure.
+        """
+        try:
+            yield
+        except BrokenPipeError:
+            raise
+        except (OSError, Unavailable) as error:
+            is_full = isinstance(error, OSError) and error.errno == errno.ENOSPC
+            if not is_full and shutil.disk_usage(self.path).free >= FREE_BYTES_MIN:
+                raise
+            advice = f"free space, then call again: nothing is lost, and it goes on where it stopped; {error}"
+            raise Unavailable("disk of the state folder is full", value=str(self.path), advice=advice) from error
 
     def socket(self, name: str) -> Path:
         """Return the path of a socket of this folder, short enough for the kernel."""

@@ -1,10 +1,13 @@
 """A state folder and its lock."""
 
+import errno
+import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from gristmill.domain.errors import ConfigError, UsageError
+from gristmill.domain.errors import ConfigError, Unavailable, UsageError
 from gristmill.runtime.composition.heads import HeadShelf
 from gristmill.runtime.folder import GroupLock, StateFolder
 
@@ -49,3 +52,16 @@ def test_a_head_is_used_once_it_is_active(tmp_path: Path) -> None:
     shelf.activate("head-1")
     assert shelf.active_path() == str(path)
     assert path.read_bytes() == b"bytes"
+
+
+def test_a_failure_on_a_full_disk_is_told_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = StateFolder(tmp_path)
+    with pytest.raises(Unavailable, match="engine-1 died"), folder.naming_a_full_disk():
+        raise Unavailable("engine-1 died 5 times")
+    with pytest.raises(Unavailable, match=r"disk of the state folder is full.*free space"), folder.naming_a_full_disk():
+        raise OSError(errno.ENOSPC, "No space left on device")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=0))
+    with pytest.raises(Unavailable, match=r"is full.*engine-1 died"), folder.naming_a_full_disk():
+        raise Unavailable("engine-1 died 5 times")
+    with pytest.raises(BrokenPipeError), folder.naming_a_full_disk():
+        raise BrokenPipeError

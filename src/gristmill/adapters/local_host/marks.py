@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote
 
 from gristmill.domain.errors import InvariantBroken
 
-__all__ = ["RunningMarks", "read_marks", "read_marks_of_dead", "sweep_marks"]
+__all__ = ["RunningMarks", "read_marks", "sweep_marks"]
 
 SUFFIX = ".marks"
 FILES_KEPT = 16
@@ -33,7 +33,8 @@ class RunningMarks:
         folder.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(_marks_path(folder, owner), os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
         try:
-            os.ftruncate(descriptor, slots * SLOT_BYTES)
+            # Not `ftruncate`: on a full disk the first mark in a page without a place of its own would be a SIGBUS.
+            os.posix_fallocate(descriptor, 0, slots * SLOT_BYTES)
             self._memory = mmap.mmap(descriptor, slots * SLOT_BYTES)
         finally:
             os.close(descriptor)
@@ -70,14 +71,6 @@ def read_marks(folder: Path, owner: str) -> frozenset[int] | None:
     except FileNotFoundError:
         return None
     return frozenset(memoryview(content).cast("q")) - {0}
-
-
-def read_marks_of_dead(folder: Path, living: Container[str]) -> frozenset[int] | None:
-    """Return the positions that owners not among the living were working on; None when nobody keeps marks here."""
-    owners = [_owner_of(path) for path in folder.glob(f"*{SUFFIX}")]
-    if not owners:
-        return None
-    return frozenset().union(*(read_marks(folder, owner) or () for owner in owners if owner not in living))
 
 
 def sweep_marks(folder: Path, living: Container[str]) -> None:

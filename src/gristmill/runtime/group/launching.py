@@ -12,6 +12,7 @@ from gristmill.runtime.batch.run_input import Begun, RunReport, RunRequest, run_
 from gristmill.runtime.batch.work_off import OnProgress
 from gristmill.runtime.composition.flows import flows_of
 from gristmill.runtime.composition.stores import open_sqlite
+from gristmill.runtime.folder import StateFolder
 from gristmill.runtime.group.lifecycle import Group, StopSignals
 from gristmill.runtime.loop import run_async
 from gristmill.runtime.settings import Settings
@@ -23,7 +24,11 @@ __all__ = ["make_group", "run_in_group"]
 def run_in_group(
     request: RunRequest, settings: Settings, *, on_begin: Callable[[Begun], None], on_progress: OnProgress
 ) -> RunReport:
-    """Run a file through a group of its own; see `run_input`."""
+    """Run a file through a group of its own; see `run_input`.
+
+    Raises:
+        Unavailable: also where the disk of the state folder is full.
+    """
 
     async def run() -> RunReport:
         signals = StopSignals()
@@ -32,7 +37,8 @@ def run_in_group(
             request, settings, make_group=make_group, signals=signals, on_begin=on_begin, on_progress=on_progress
         )
 
-    return run_async(run())
+    with StateFolder(Path(settings.main.state_dir)).naming_a_full_disk():
+        return run_async(run())
 
 
 def make_group(spec: GroupSpec, registry: Registry, clock: Clock) -> Group:

@@ -39,7 +39,7 @@ def serve_topics(loaded: LoadedSettings, *, flow_files: Sequence[str], topic: st
 
     Raises:
         ConfigError, UsageError: it cannot start.
-        Unavailable: a process died too often.
+        Unavailable: a process died too often, or the disk of the state folder is full.
     """
     registry = load_flows(loaded.settings, flow_files=flow_files).registry
     published_to = _plans_of_items(loaded, registry)
@@ -52,7 +52,8 @@ def serve_topics(loaded: LoadedSettings, *, flow_files: Sequence[str], topic: st
     spec = GroupSpec(
         state_dir=settings.main.state_dir, settings=settings, flow_files=tuple(flow_files), generators=generators
     )
-    run_async(_serve(spec, used))
+    with spec.folder.naming_a_full_disk():
+        run_async(_serve(spec, used))
 
 
 def choose_generators(
