@@ -57,7 +57,7 @@ def undisturbed(stream: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple
 
 @pytest.mark.parametrize("victim", VICTIMS)
 @pytest.mark.parametrize("number", range(ROUNDS))
-def test_P1_P3_a_kill_loses_and_doubles_nothing(
+def test_P1_a_kill_loses_and_doubles_nothing(
     victim: Victim, number: int, stream: Path, undisturbed: tuple[Findings, float], tmp_path: Path
 ) -> None:
     expected, seconds = undisturbed
