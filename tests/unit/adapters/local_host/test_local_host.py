@@ -14,7 +14,7 @@ import pytest
 from gristmill.adapters.local_host import Doorbell, FairTurn, OwnerLock, RunningMarks, new_owner, read_marks
 from gristmill.adapters.local_host import filesystem as filesystem_module
 from gristmill.adapters.local_host.filesystem import filesystem_of, refuse_network_filesystem
-from gristmill.adapters.local_host.marks import FILES_KEPT, read_marks_of_dead, sweep_marks
+from gristmill.adapters.local_host.marks import FILES_KEPT, sweep_marks
 from gristmill.adapters.local_host.owners import registered_owners
 from gristmill.domain.errors import ConfigError, InvariantBroken
 
@@ -102,11 +102,10 @@ def test_marks_are_bounded(tmp_path: Path) -> None:
     marks.close()
 
 
-def test_only_the_marks_of_the_dead_are_charged(tmp_path: Path) -> None:
-    assert read_marks_of_dead(tmp_path, set()) is None
-    for number, owner in enumerate(("dead", "gone", "alive"), start=1):
+def test_each_owner_has_marks_of_its_own(tmp_path: Path) -> None:
+    for number, owner in enumerate(("dead", "alive"), start=1):
         RunningMarks(tmp_path, owner).set(number)
-    assert read_marks_of_dead(tmp_path, {"alive"}) == frozenset({1, 2})
+    assert read_marks(tmp_path, "dead") == frozenset({1})
     assert read_marks(tmp_path, "nobody") is None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from gristmill.adapters.local_host.marks import read_marks_of_dead, sweep_marks
+from gristmill.adapters.local_host.marks import read_marks, sweep_marks
 from gristmill.adapters.local_host.owners import OwnerLock, registered_owners
 from gristmill.adapters.sqlite.file.writer import Job, Turn, Writer
 from gristmill.adapters.sqlite.log.settling import free_owner
@@ -39,19 +39,15 @@ class Reclaim:
         return None if self._dead else Counter()
 
     def _free(self, turn: Turn) -> Counter[str]:
-        # The owner of a lease and the process that works on its record may be two, so the marks of all dead count.
-        marked = read_marks_of_dead(self._folder, self._living())
         freed: Counter[str] = Counter()
         for owner in self._dead:
-            freed.update(free_owner(turn, owner, marked=marked))
+            # Records are leased in the name of whoever works on them, so its own marks say all.
+            freed.update(free_owner(turn, owner, marked=read_marks(self._folder, owner)))
         return freed
-
-    def _living(self) -> set[str]:
-        return set(registered_owners(self._folder)) - set(self._dead)
 
     def _tidy(self, turn: Turn, freed: Counter[str]) -> Counter[str]:
         fault("reclaim.freed")
         for lock in self._dead.values():
             lock.discard()
-        sweep_marks(self._folder, self._living())
+        sweep_marks(self._folder, set(registered_owners(self._folder)))
         return freed
