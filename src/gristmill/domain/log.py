@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Literal
 
 import msgspec
 
 __all__ = ["DeadLetter", "Delivery", "Diagnosis", "Lag", "Lease", "NewRecord", "Rejected", "StoredRecord"]
-
-NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 Rejected = Literal["written", "already", "lost"]
 """Answer to `reject`: dead letter written, written before, or the lease was no longer ours (nothing done)."""
@@ -20,8 +16,8 @@ class NewRecord(msgspec.Struct, frozen=True, gc=False):
     """A record to append.
 
     Attributes:
-        value: the payload, at most `record_bytes_max` of the log.
-        key: records of one key keep their order where the log has `key_order`.
+        value: the payload, at most `ports.log.RECORD_BYTES_MAX`.
+        key: kept with the record; what belongs together, such as all that comes of one author.
         headers: small text values; `traceparent` and the like.
         due_at_ms: not delivered before this time (UTC epoch); 0 means at once.
     """
