@@ -12,7 +12,8 @@ from gristmill.domain.commit import StoredQuarantine, StoredRun
 from gristmill.domain.contribution import Resolved, decide_labels
 from gristmill.domain.intake import LeftOut
 from gristmill.domain.item import AppliedLabel
-from gristmill.domain.log import DeadLetter, StoredRecord
+from gristmill.domain.log import DeadLetter, Delivery, Lease, StoredRecord
+from gristmill.engine.core.recovery import read_origin
 from gristmill.engine.settings import recovery_topic_of
 from gristmill.intake.mapping import RecordMapper
 from gristmill.intake.reader import FAULT_HEADER
@@ -22,12 +23,12 @@ from gristmill.ports.log import Log
 from gristmill.ports.state import State
 from gristmill.runtime.composition.decode import fallback_id_of
 
-__all__ = ["LabelLine", "OutcomeLine", "compose_line", "read_outcomes", "strip_findings"]
+__all__ = ["LabelLine", "OutcomeLine", "Status", "compose_line", "read_outcomes", "strip_findings"]
 
 FETCH_MAX = 1_000
 DEAD_LETTERS_MAX = 10_000
 """Looked at for records whose engine died of them; every other failure stands on its run."""
-ORIGIN_HEADER = "gristmill-origin-offset"
+
 NOT_A_FIELD = frozenset({"labels", "contributions", "effects"})
 """Parts of a result that are told in their own place."""
 
@@ -102,6 +103,7 @@ def compose_line(
 
     Args:
         left_out: its Source wants nothing stored of it.
+        shared: all contributions of its item; those that came of other runs are not told here.
     """
     if left_out is not None:
         return OutcomeLine(input_id, None, left_out.outcome, (), {}, left_out.reason)
@@ -115,7 +117,9 @@ def compose_line(
     labels = [label for run in runs for label in run.labels]
     item_id = runs[0].item_id if runs else None
     if item_id is not None:
-        labels += decide_labels(item_id, shared, given=frozenset(label.val for label in labels))
+        tasks = {report.task for run in runs for report in run.tasks}
+        ours = [resolved for resolved in shared if resolved.task in tasks]
+        labels += decide_labels(item_id, ours, given=frozenset(label.val for label in labels))
     status: Status = "done"
     if errors:
         status = "failed"
@@ -154,8 +158,15 @@ async def _read_dead_letters(log: Log, generator: Generator) -> dict[int, DeadLe
     found: dict[int, DeadLetter] = {}
     for topic in (generator.topic, recovery_topic_of(generator)):
         for letter in await log.dead_letters(topic=topic, group=generator.type, limit=DEAD_LETTERS_MAX):
-            found[int(letter.headers.get(ORIGIN_HEADER, letter.offset))] = letter
+            found[_first_offset(letter, recovery_topic_of(generator))] = letter
     return found
+
+
+def _first_offset(letter: DeadLetter, recovery_topic: str) -> int:
+    """Return where a record that was given up first stood; only the recovery topic is believed about that."""
+    lease = Lease(letter.topic, letter.group, letter.offset, owner="", epoch=0)
+    delivery = Delivery(lease, letter.value, letter.key, letter.headers, letter.attempt, letter.failed_at_ms)
+    return read_origin(delivery, recovery_topic=recovery_topic).offset
 
 
 def _by_position(runs: Sequence[StoredRun]) -> dict[int, list[StoredRun]]:

@@ -2,13 +2,18 @@
 
 from typing import Any
 
+from gristmill.adapters.memory import MemoryStore
 from gristmill.domain.commit import StoredQuarantine, StoredRun
 from gristmill.domain.contribution import Join, Resolved
 from gristmill.domain.ids import ItemId, RunId
 from gristmill.domain.item import AppliedLabel, Cell
-from gristmill.domain.log import DeadLetter, Diagnosis
-from gristmill.domain.run import RunStatus
-from gristmill.runtime.batch.outcomes import compose_line
+from gristmill.domain.log import DeadLetter, Diagnosis, NewRecord
+from gristmill.domain.run import RunStatus, TaskReport
+from gristmill.intake.fields import FieldMap
+from gristmill.intake.mapping import RecordMapper
+from gristmill.plans.plan import Generator
+from gristmill.runtime.batch.outcomes import compose_line, read_outcomes
+from gristmill.testing.clock import FakeClock
 
 ITEM = ItemId(2026010100000000007)
 
@@ -27,7 +32,7 @@ def stored(plan: str = "p", status: RunStatus = "done", **given: Any) -> StoredR
         reason="",
         error=given.get("error", ""),
         attempt=1,
-        tasks=(),
+        tasks=given.get("tasks", ()),
         cells=given.get("cells", ()),
         labels=given.get("labels", ()),
         effects=(),
@@ -53,8 +58,13 @@ def test_labels_and_fields_of_all_plans_meet_in_one_line() -> None:
 
 def test_labels_that_follow_from_what_items_share_are_added() -> None:
     shared = Resolved(Join("exact", ("k",), "duplicate", "as {leader}"), ItemId(1), "first", 2, "t", "keys", "1")
-    line = compose_line("a", [stored()], shared=[shared])
+    line = compose_line("a", [stored(tasks=(TaskReport("t", "done"),))], shared=[shared])
     assert [(each.val, each.reason, each.evidence) for each in line.labels] == [("duplicate", "as first", ("first",))]
+
+
+def test_what_a_plan_of_another_input_has_found_to_be_shared_is_not_told_here() -> None:
+    shared = Resolved(Join("exact", ("k",), "duplicate", "as {leader}"), ItemId(1), "first", 2, "t", "keys", "1")
+    assert compose_line("a", [stored(tasks=(TaskReport("other", "done"),))], shared=[shared]).labels == ()
 
 
 def test_the_worst_plan_decides_the_status() -> None:
@@ -78,3 +88,19 @@ def test_a_record_whose_engine_died_of_it_tells_so() -> None:
     line = compose_line("a", [], dead=letter)
     assert (line.status, line.error) == ("failed", "crashed: the engine died 3 times")
     assert compose_line("a", []).error == "no result is stored"
+
+
+async def test_a_header_that_anyone_may_write_moves_no_dead_letter_to_another_record() -> None:
+    store = MemoryStore(FakeClock())
+    generator = Generator(type="g", topic="t", plans=("p",))
+    forged = {"gristmill-origin-offset": "2", "line": "1"}
+    await store.log.append("t", [NewRecord(b"{}", headers=forged), NewRecord(b"{}", headers={"line": "2"})])
+    [first, second] = await store.log.claim("t", "g", owner="me", limit=2, lease_ms=1_000)
+    await store.log.reject(first.lease, Diagnosis("crashed", "died"))
+    await store.log.accept([second.lease])
+    mapper = RecordMapper(FieldMap(), source="s")
+    lines = [line async for line in read_outcomes(store.log, store.state, generator=generator, mapper=mapper)]
+    assert [(line.id, line.error) for line in lines] == [
+        ("line-1", "crashed: died"),
+        ("line-2", "no result is stored"),
+    ]
