@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from gristmill.runtime.batch.feed import Progress as Progressed
+from gristmill.runtime.batch.outcomes import Status
 from gristmill.runtime.batch.report import STDOUT, Summary
 
 if TYPE_CHECKING:
@@ -73,10 +74,10 @@ def print_summary(console: Console, report: RunReport, *, output: Path | None, l
         console.print(f"  and {len(summary.errors) - ERRORS_SHOWN_MAX} other reasons")
     if output is not None and output != STDOUT:
         console.print(f"output: {output}")
-    if not summary.is_clean:
-        console.print(
-            f"log: {log_file}; `gristmill explain ID` tells more about one record", markup=False, highlight=False
-        )
+    if summary.statuses["quarantined"]:
+        console.print("`gristmill dlq quarantine` lists the records that never became an item")
+    if summary.statuses["failed"]:
+        console.print(f"`gristmill explain ID` tells more about a record that failed; log: {log_file}")
 
 
 def _table(summary: Summary, report: RunReport) -> Table:
@@ -84,7 +85,7 @@ def _table(summary: Summary, report: RunReport) -> Table:
     table.add_column(justify="left")
     table.add_column(justify="right")
     table.add_row("records", f"{summary.item_count:,}")
-    for status in ("done", "rejected", "failed", "quarantined"):
+    for status in get_args(Status):
         if summary.statuses[status] or status == "done":
             table.add_row(f"  {status}", f"{summary.statuses[status]:,}")
     if summary.labels:
