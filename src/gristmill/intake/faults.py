@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-__all__ = ["DEPTH_MAX", "find_byte_faults", "find_escape_faults", "find_value_faults"]
+__all__ = ["DEPTH_MAX", "find_byte_faults", "find_escape_faults", "find_value_faults", "name_type"]
 
 DEPTH_MAX = 64
 """Nesting beyond this is an attack or an accident; every later reader would need its own guard."""
@@ -62,6 +62,12 @@ def find_escape_faults(raw: bytes) -> list[str]:
     """Return what a JSON reader chokes on without saying so: escapes that are half of a surrogate pair."""
     halves = sum(1 for match in SURROGATE.finditer(raw) if len(match.group()) == ESCAPE_BYTES)
     return [f"record: holds half of a surrogate pair ({halves} in all)"] if halves else []
+
+
+def name_type(value: Any) -> str:
+    """Return what a decoded value is, in the words of a fault."""
+    names = {dict: "an object", list: "a list", str: "text", bool: "true or false", int: "a number", float: "a number"}
+    return names.get(type(value), "null")
 
 
 def _find_nul_faults(path: str, text: str) -> list[str]:

@@ -13,15 +13,15 @@ from typing import Any
 
 import msgspec
 
+from gristmill.domain.input_key import INPUT_ID_BYTES_MAX
 from gristmill.domain.intake import MappedRecord, Violations
 from gristmill.domain.item import freeze
-from gristmill.intake.faults import find_byte_faults, find_escape_faults, find_value_faults
+from gristmill.intake.faults import find_byte_faults, find_escape_faults, find_value_faults, name_type
 from gristmill.intake.fields import FieldMap, fold_name, read_path
 from gristmill.intake.times import TimeUnreadable, parse_time_ms
 
 __all__ = ["RecordMapper"]
 
-INPUT_ID_BYTES_MAX = 512
 TEXT_BYTES_MAX = 1024 * 1024
 KIND_BYTES_MAX = 64
 KIND_DEFAULT = "post"
@@ -59,7 +59,7 @@ class RecordMapper:
         except RecursionError:
             return _refuse(["record: nested too deeply to be read"])
         if not isinstance(decoded, dict):
-            return _refuse([f"record: expected a JSON object, got {_name_type(decoded)}"])
+            return _refuse([f"record: expected a JSON object, got {name_type(decoded)}"])
         faults = find_value_faults(raw, decoded)
         reading = _Reading(self._fields, decoded)
         input_id = reading.read_id(fallback_id)
@@ -128,8 +128,8 @@ class _Reading:
             self.faults.append(f"{empty}: is empty")
         elif not misfits:
             wanted = self._fields.given.get("text", "")
-            where = f"no field {wanted!r}" if wanted else "no field has a name known for it; name it: text=FIELD"
-            self.faults.append(f"text: is missing ({where})")
+            where = f"field {wanted!r}" if wanted else "in no field with a known name; map the right one: text=FIELD"
+            self.faults.append(f"text: is missing or empty ({where})")
         return ""
 
     def read_author(self) -> str | None:
@@ -191,7 +191,7 @@ class _Reading:
         return text
 
     def _note(self, name: str, expected: str, value: Any) -> None:
-        self.faults.append(f"{name}: expected {expected}, got {_name_type(value)}")
+        self.faults.append(f"{name}: expected {expected}, got {name_type(value)}")
 
 
 def _author_of(value: Any) -> str | None:
@@ -200,11 +200,6 @@ def _author_of(value: Any) -> str | None:
     if isinstance(value, (str, int)) and not isinstance(value, bool):
         return str(value).strip() or None
     return None
-
-
-def _name_type(value: Any) -> str:
-    names = {dict: "an object", list: "a list", str: "text", bool: "true or false", int: "a number", float: "a number"}
-    return names.get(type(value), "null")
 
 
 def _refuse(faults: list[str]) -> Violations:

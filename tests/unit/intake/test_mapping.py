@@ -110,7 +110,7 @@ def test_every_fault_is_listed() -> None:
         (b'{"id": 1}', "text: is missing"),
         (b'{"id": 1, "text": "  "}', "text: is empty"),
         (b'{"id": 1, "text": "' + b"x" * (1024 * 1024 + 1) + b'"}', "text: larger than 1048576 bytes"),
-        (b'{"id": "' + b"x" * 600 + b'", "text": "a"}', "id: longer than 512 bytes"),
+        (b'{"id": "' + b"x" * 8_193 + b'", "text": "a"}', "id: longer than 8192 bytes"),
         (b"\x89PNG\r\n\x1a\n\x00\x00\x00", "record: NUL byte at byte 8"),
         (b'\xff\xfe{\x00"\x00', "record: NUL byte at byte 3"),
     ],

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from gristmill.intake.faults import name_type
 from gristmill.intake.sources.definition import ConversionStep
 from gristmill.intake.times import TimeUnreadable, parse_time_ms
 
@@ -42,13 +43,13 @@ def _text(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, (int, float)):
         return str(value)
-    raise ValueError(f"expected text or a number, got {_name(value)}")
+    raise ValueError(f"expected text or a number, got {name_type(value)}")
 
 
 def _of_text(change: Callable[[str], Any]) -> Convert:
     def convert(value: Any) -> Any:
         if not isinstance(value, str):
-            raise ValueError(f"expected text, got {_name(value)}")
+            raise ValueError(f"expected text, got {name_type(value)}")
         return change(value)
 
     return convert
@@ -121,19 +122,14 @@ def _split(sign: str) -> Convert:
 def _join(sign: str) -> Convert:
     def convert(value: Any) -> str:
         if not isinstance(value, list):
-            raise ValueError(f"expected a list, got {_name(value)}")
+            raise ValueError(f"expected a list, got {name_type(value)}")
         return sign.join(_text(part) for part in value)
 
     return convert
 
 
 def _show(value: Any) -> str:
-    return f"{value[:40]!r}" if isinstance(value, str) else _name(value)
-
-
-def _name(value: Any) -> str:
-    names = {dict: "an object", list: "a list", str: "text", bool: "true or false", int: "a number", float: "a number"}
-    return names.get(type(value), "null")
+    return f"{value[:40]!r}" if isinstance(value, str) else name_type(value)
 
 
 CONVERSIONS: Mapping[str, Convert] = MappingProxyType(
