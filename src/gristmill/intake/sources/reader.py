@@ -67,58 +67,58 @@ def read_source(text: str, *, file: str) -> SourceDefinition:
     Raises:
         ConfigError: anything in it is wrong; names file and line.
     """
-    reader = Place(file)
+    place = Place(file)
     root = load_yaml(text, file=file)
     if not isinstance(root, dict):
-        reader.refuse("source", 0, "has no keys", "it needs source:, type:, identity: and map:")
-    reader.check_keys("source", root, KEYS)
-    name, tenant = reader.read_name(root, "source", ""), reader.read_name(root, "tenant", TENANT_DEFAULT)
-    kind = _read_kind(reader, root)
-    extension = _read_extension(reader, root, kind=kind, tenant=tenant)
-    origin = reader.read_mapping(root, "from", FROM_KEYS)
+        place.refuse("source", 0, "has no keys", "it needs source:, type:, identity: and map:")
+    place.check_keys("source", root, KEYS)
+    name, tenant = place.read_name(root, "source", ""), place.read_name(root, "tenant", TENANT_DEFAULT)
+    kind = _read_kind(place, root)
+    extension = _read_extension(place, root, kind=kind, tenant=tenant)
+    origin = place.read_mapping(root, "from", FROM_KEYS)
     return SourceDefinition(
         name=name,
         tenant=tenant,
         kind=kind,
-        topic=reader.read_text(origin, "log", ""),
-        decode=reader.read_choice(origin, "decode", get_args(Decode), "json"),
-        identity=_read_identity(reader, root),
-        fields=read_field_rules(reader, root, kind=kind, tenant=tenant, extension=extension),
+        topic=place.read_text(origin, "log", ""),
+        decode=place.read_choice(origin, "decode", get_args(Decode), "json"),
+        identity=_read_identity(place, root),
+        fields=read_field_rules(place, root, kind=kind, tenant=tenant, extension=extension),
         extension=extension,
-        filters=_read_filters(reader, root),
-        on_bad=reader.read_choice(root, "on_bad", get_args(OnBad), "quarantine"),
-        order=reader.read_choice(root, "order", get_args(Order), "free"),
-        traffic_class=reader.read_choice(root, "class", get_args(TrafficClass), "live"),
-        start=_read_start(reader, root),
+        filters=_read_filters(place, root),
+        on_bad=place.read_choice(root, "on_bad", get_args(OnBad), "quarantine"),
+        order=place.read_choice(root, "order", get_args(Order), "free"),
+        traffic_class=place.read_choice(root, "class", get_args(TrafficClass), "live"),
+        start=_read_start(place, root),
         text=text,
         hash=hashlib.sha256(text.encode("utf-8")).hexdigest()[:HASH_DIGITS],
     )
 
 
-def _read_kind(reader: Place, root: Mapping[str, Any]) -> str:
-    text = reader.read_text(root, "type", None)
+def _read_kind(place: Place, root: Mapping[str, Any]) -> str:
+    text = place.read_text(root, "type", None)
     kind, _, major = text.partition("/")
     if kind not in KINDS:
-        reader.refuse("type", line_of(root, "type"), f"unknown type {kind!r}", advise_known(kind, KINDS))
+        place.refuse("type", line_of(root, "type"), f"unknown type {kind!r}", advise_known(kind, KINDS))
     if major not in ("", "1"):
-        reader.refuse("type", line_of(root, "type"), f"{kind} has no version {major!r}", f"write {kind}/1")
+        place.refuse("type", line_of(root, "type"), f"{kind} has no version {major!r}", f"write {kind}/1")
     return kind
 
 
-def _read_identity(reader: Place, root: Mapping[str, Any]) -> IdentityRules:
-    fields = reader.read_mapping(root, "identity", IDENTITY_KEYS)
+def _read_identity(place: Place, root: Mapping[str, Any]) -> IdentityRules:
+    fields = place.read_mapping(root, "identity", IDENTITY_KEYS)
     if "biz_id" not in fields:
         line = line_of(root, "identity") or line_of(root)
-        reader.refuse("identity", line, "has no biz_id", 'write identity: {biz_id: "$.id"}')
+        place.refuse("identity", line, "has no biz_id", 'write identity: {biz_id: "$.id"}')
     paths = {
-        key: reader.check_path(f"identity {key}", line_of(fields, key), fields[key]) for key in fields if is_key(key)
+        key: place.check_path(f"identity {key}", line_of(fields, key), fields[key]) for key in fields if is_key(key)
     }
     return IdentityRules(**paths)
 
 
-def _read_extension(reader: Place, root: Mapping[str, Any], *, kind: str, tenant: str) -> dict[str, Any]:
+def _read_extension(place: Place, root: Mapping[str, Any], *, kind: str, tenant: str) -> dict[str, Any]:
     own = f"ext.{tenant}"
-    fields = reader.read_mapping(root, "extension", (own,)) if "extension" in root else {}
+    fields = place.read_mapping(root, "extension", (own,)) if "extension" in root else {}
     schema = without_lines(fields.get(own, {}))
     if own not in fields:
         return {}
@@ -126,30 +126,30 @@ def _read_extension(reader: Place, root: Mapping[str, Any], *, kind: str, tenant
     try:
         check_extension(schema if isinstance(schema, dict) else {})
     except BadSchema as error:
-        reader.refuse(own, line, f"no JSON Schema: {error}", "see https://json-schema.org/draft/2020-12")
+        place.refuse(own, line, f"no JSON Schema: {error}", "see https://json-schema.org/draft/2020-12")
     standard = describe_fields(kind)
     for name in schema["properties"]:
         if name in standard:
-            reader.refuse(
+            place.refuse(
                 own, line, f"field {name!r} is a standard field of {kind}", "map to it, or name yours otherwise"
             )
     extension: dict[str, Any] = schema
     return extension
 
 
-def _read_filters(reader: Place, root: Mapping[str, Any]) -> tuple[FilterRule, ...]:
+def _read_filters(place: Place, root: Mapping[str, Any]) -> tuple[FilterRule, ...]:
     rules: list[FilterRule] = []
-    for fields in reader.read_list(root, "filter", most=FILTERS_MAX):
+    for fields in place.read_list(root, "filter", most=FILTERS_MAX):
         if not isinstance(fields, dict):
-            reader.refuse("filter", line_of(root, "filter"), "has no keys", "write {drop: NAME, when: CONDITION}")
-        reader.check_keys("filter", fields, FILTER_KEYS)
-        drop, when = reader.read_name(fields, "drop", ""), reader.read_text(fields, "when", None)
+            place.refuse("filter", line_of(root, "filter"), "has no keys", "write {drop: NAME, when: CONDITION}")
+        place.check_keys("filter", fields, FILTER_KEYS)
+        drop, when = place.read_name(fields, "drop", ""), place.read_text(fields, "when", None)
         rules.append(FilterRule(drop, when, line_of(fields, "when")))
     return tuple(rules)
 
 
-def _read_start(reader: Place, root: Mapping[str, Any]) -> tuple[str, ...]:
-    plans = reader.read_list(root, "start", most=100)
+def _read_start(place: Place, root: Mapping[str, Any]) -> tuple[str, ...]:
+    plans = place.read_list(root, "start", most=100)
     if not all(isinstance(plan, str) for plan in plans):
-        reader.refuse("start", line_of(root, "start"), "is no list of plan keys", "write start: [screen]")
+        place.refuse("start", line_of(root, "start"), "is no list of plan keys", "write start: [screen]")
     return tuple(plans)
