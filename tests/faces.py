@@ -13,6 +13,8 @@ import msgspec
 from gristmill import Item, Label, Plan, cell, task
 from gristmill.adapters.memory import MemoryStore
 from gristmill.api.app import build_app
+from gristmill.api.describe import describe, render
+from gristmill.api.routes import OPERATIONS
 from gristmill.api.security import TokenGate, make_token
 from gristmill.api.services import Services
 from gristmill.domain.front.access import EVERY_TENANT, Role
@@ -20,6 +22,7 @@ from gristmill.domain.front.health import HealthReport, ServiceHealth
 from gristmill.engine.scoring import Scorer
 from gristmill.intake.ids import SegmentIds
 from gristmill.intake.publish import Publisher, native_generator
+from gristmill.intake.sources.catalogue import LiveSources
 from gristmill.plans.plan import Flow
 from gristmill.plans.registry import build_registry
 from gristmill.runtime.composition.decode import RecordDecoder
@@ -41,7 +44,12 @@ def shout(item: Item) -> Shout:
     return Shout(item.text.upper(), labels)
 
 
-LOUD = Flow("loud", plans=[Plan("loud", tasks=[shout])])
+@task(attempts=1)
+async def forever(item: Item) -> None:
+    await asyncio.Event().wait()
+
+
+LOUD = Flow("loud", plans=[Plan("loud", tasks=[shout]), Plan("slow", tasks=[forever])])
 
 
 class Face:
@@ -53,8 +61,9 @@ class Face:
         self.ids = SegmentIds(self.store.state, self.clock)
         self.health = HealthReport("serving", (ServiceHealth(""), ServiceHealth("dispatcher"), ServiceHealth("engine")))
         registry = build_registry([LOUD])
-        native = native_generator(["loud"])
-        decode = RecordDecoder({})
+        native = self.native = native_generator(["loud"])
+        self.sources = LiveSources(self.store.definitions, self.clock)
+        decode = self.decode = RecordDecoder({}, self.sources)
         self.services = Services(
             state=self.store.state,
             log=self.store.log,
@@ -68,6 +77,9 @@ class Face:
             native=native,
             health=lambda: self.health,
             metrics=self._scrape,
+            description=render(describe(OPERATIONS)),
+            sources=self.sources,
+            definitions=self.store.definitions,
             **options,
         )
         self.app = build_app(self.services)

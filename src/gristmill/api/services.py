@@ -9,9 +9,11 @@ from gristmill.api.security import TokenGate
 from gristmill.domain.front.health import HealthReport
 from gristmill.engine.scoring import Scorer
 from gristmill.intake.publish import Publisher
+from gristmill.intake.sources.catalogue import LiveSources
 from gristmill.plans.plan import Generator
 from gristmill.plans.registry import Registry
 from gristmill.ports.clock import Clock
+from gristmill.ports.definitions import Definitions
 from gristmill.ports.front import Front
 from gristmill.ports.log import Log
 from gristmill.ports.state import State
@@ -29,6 +31,7 @@ class Services:
         native: the generator that published items go to; None where this installation takes none.
         health: what every probe reads; it asks nobody, so it answers at once.
         metrics: returns a scrape of the whole group.
+        description: the OpenAPI document.
     """
 
     state: State
@@ -41,5 +44,8 @@ class Services:
     registry: Registry
     generators: Mapping[str, Generator]
     native: Generator | None
+    sources: LiveSources
+    definitions: Definitions
     health: Callable[[], HealthReport]
     metrics: Callable[[], Awaitable[str]]
+    description: bytes

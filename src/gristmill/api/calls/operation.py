@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -35,6 +35,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
         access: the least role that may call it, or `public`.
         path: parameters as `{name}`, in the form of OpenAPI.
         answer: shape of the answer; None where it has no body or a media type of its own.
+        further_statuses: of good answers, with what they mean.
         problems: names of the catalogue beyond those that every operation may answer.
         example: a body that is valid, if it takes one.
     """
@@ -47,6 +48,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     handle: Handle
     answer: Any = None
     status: int = 200
+    further_statuses: Mapping[int, str] = {}
     query: type[msgspec.Struct] | None = None
     headers: tuple[Parameter, ...] = ()
     body: Any = None

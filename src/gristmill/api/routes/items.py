@@ -11,19 +11,9 @@ from gristmill.api.calls import Call, Operation, Parameter, Reply, decode_cursor
 from gristmill.api.problems import ProblemRaised, problem
 from gristmill.api.reading import Dossier, ItemFilter, Standing, read_dossier, search_items
 from gristmill.api.services import Services
-from gristmill.api.views.items import (
-    EventView,
-    ItemView,
-    LabelView,
-    RunView,
-    compute_etag,
-    view_event,
-    view_found,
-    view_item,
-    view_label,
-    view_run,
-    view_unwritten,
-)
+from gristmill.api.views.items import ItemView, compute_etag, view_found, view_item, view_unwritten
+from gristmill.api.views.labels import LabelView, view_label
+from gristmill.api.views.runs import EventView, RunView, view_event, view_run
 from gristmill.api.views.times import read_time
 from gristmill.domain.ids import ItemId
 
@@ -214,6 +204,7 @@ ITEM_OPERATIONS = (
         handle=show_item,
         headers=(IF_NONE_MATCH,),
         answer=ItemView,
+        further_statuses={304: "It has not changed"},
         problems=("not-found",),
     ),
     Operation(

@@ -77,6 +77,11 @@ async def show_problem(services: Services, call: Call) -> Reply:
     return reply(ProblemView(kind.type_uri, kind.title, kind.status, kind.advice))
 
 
+async def show_description(services: Services, call: Call) -> Reply:
+    """Return the OpenAPI document of this API."""
+    return Reply(services.description)
+
+
 def _answer(services: Services, call: Call, probe: Probe) -> Reply:
     query = call.read_query(ProbeQuery)
     report = services.health()
@@ -89,6 +94,14 @@ def _answer(services: Services, call: Call, probe: Probe) -> Reply:
 
 OBSERVE_OPERATIONS = (
     Operation(
+        operation_id="getOpenApi",
+        method="GET",
+        path="/openapi.json",
+        summary="This description",
+        access="public",
+        handle=show_description,
+    ),
+    Operation(
         operation_id="startupz",
         method="GET",
         path="/startupz",
@@ -97,6 +110,7 @@ OBSERVE_OPERATIONS = (
         handle=answer_startup,
         query=ProbeQuery,
         answer=ProbeView,
+        further_statuses={503: "Not now, with the reasons"},
     ),
     Operation(
         operation_id="livez",
@@ -107,6 +121,7 @@ OBSERVE_OPERATIONS = (
         handle=answer_live,
         query=ProbeQuery,
         answer=ProbeView,
+        further_statuses={503: "Not now, with the reasons"},
     ),
     Operation(
         operation_id="readyz",
@@ -117,6 +132,7 @@ OBSERVE_OPERATIONS = (
         handle=answer_ready,
         query=ProbeQuery,
         answer=ProbeView,
+        further_statuses={503: "Not now, with the reasons"},
     ),
     Operation(
         operation_id="metrics",

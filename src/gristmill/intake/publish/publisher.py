@@ -17,13 +17,13 @@ from gristmill.domain.ids import ItemId
 from gristmill.domain.input_key import TENANT_DEFAULT
 from gristmill.domain.intake import LeftOut, MappedRecord, Violations
 from gristmill.domain.log import Delivery, Lease, NewRecord
-from gristmill.intake.publish.native import INPUT_ID_HEADER, TENANT_HEADER
+from gristmill.intake.publish.native import INPUT_ID_HEADER, SOURCE_HEADER, TENANT_HEADER
 from gristmill.plans.plan import Generator
 from gristmill.ports.clock import Clock
 from gristmill.ports.front import Inlet
 from gristmill.ports.ids import ItemIds
 
-__all__ = ["Accepted", "KeyReused", "MapRecord", "Publisher", "Refused"]
+__all__ = ["Accepted", "Door", "KeyReused", "MapRecord", "Publisher", "Refused"]
 
 MapRecord = Callable[[Delivery, Generator], MappedRecord | Violations | LeftOut]
 """The very mapping that engines use."""
@@ -49,6 +49,25 @@ class KeyReused(UsageError):
     """The key of the call was used with another body; nothing was written."""
 
 
+class Door(msgspec.Struct, frozen=True):
+    """Where content goes in.
+
+    Attributes:
+        tenant: whose it is.
+        source: the published Source that maps it, where the generator does not say.
+    """
+
+    generator: Generator
+    tenant: str = TENANT_DEFAULT
+    source: str = ""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What its records say of it in the log."""
+        told = {SOURCE_HEADER: self.source} if self.source else {}
+        return told if self.tenant == TENANT_DEFAULT else {**told, TENANT_HEADER: self.tenant}
+
+
 class Publisher:
     """Publishes records to the topics of generators."""
 
@@ -58,18 +77,11 @@ class Publisher:
         self._clock = clock
         self._map_record = map_record
 
-    def check(self, raw: bytes, generator: Generator, *, tenant: str = TENANT_DEFAULT) -> MappedRecord | Refused:
+    def check(self, raw: bytes, door: Door) -> MappedRecord | Refused:
         """Return a record as it would be processed, or all that is wrong with it."""
-        return self._check(NewRecord(raw, headers=_headers(tenant)), generator)
+        return self._check(NewRecord(raw, headers=door.headers), door.generator)
 
-    async def publish(
-        self,
-        raws: Sequence[bytes],
-        generator: Generator,
-        *,
-        tenant: str = TENANT_DEFAULT,
-        once: Once | None = None,
-    ) -> list[Accepted | Refused]:
+    async def publish(self, raws: Sequence[bytes], door: Door, *, once: Once | None = None) -> list[Accepted | Refused]:
         """Publish records and return what became of each, in their order.
 
         Raises:
@@ -77,17 +89,18 @@ class Publisher:
             IdUnavailable, Unavailable: nothing was written; a retry is safe.
         """
         proposed = await self._ids.issue(len(raws))
+        common, generator = door.headers, door.generator
         outcomes: list[Accepted | Refused] = []
         publications: list[Publication] = []
         places: list[int] = []
         for index, (raw, item_id) in enumerate(zip(raws, proposed, strict=True)):
-            record = NewRecord(raw, headers=_headers(tenant) | {INPUT_ID_HEADER: str(item_id)})
-            mapped = self._check(record, generator)
+            called = str(item_id)
+            mapped = self._check(NewRecord(raw, headers={**common, INPUT_ID_HEADER: called}), generator)
             if isinstance(mapped, Refused):
                 outcomes.append(mapped)
                 continue
-            has_own_id = mapped.input_id != str(item_id)
-            headers = _headers(tenant) if has_own_id else record.headers
+            has_own_id = mapped.input_id != called
+            headers = common if has_own_id else {**common, INPUT_ID_HEADER: called}
             publications.append(
                 Publication(
                     topic=generator.topic,
@@ -123,10 +136,6 @@ class Publisher:
                 return Refused(found.violations)
             case LeftOut() as left_out:
                 return Refused((f"record: {left_out.reason}",), is_left_out=True)
-
-
-def _headers(tenant: str) -> dict[str, str]:
-    return {} if tenant == TENANT_DEFAULT else {TENANT_HEADER: tenant}
 
 
 def _answer(accepted: Accepted | Refused, item_id: ItemId) -> Accepted:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from gristmill.domain.errors import UsageError
 from gristmill.domain.intake import LeftOut, MappedRecord, Violations
 from gristmill.domain.log import Delivery
 from gristmill.intake.fields import FieldMap
 from gristmill.intake.mapping import RecordMapper
-from gristmill.intake.publish.native import INPUT_ID_HEADER, attribute
+from gristmill.intake.publish.native import INPUT_ID_HEADER, NATIVE, SOURCE_HEADER, attribute
 from gristmill.intake.reader import FAULT_HEADER, LINE_HEADER
 from gristmill.intake.sources.catalogue import LiveSources
 from gristmill.intake.sources.mapper import SourceMapper
@@ -32,7 +33,8 @@ class RecordDecoder:
     def __call__(self, delivery: Delivery, generator: Generator) -> MappedRecord | Violations | LeftOut:
         """Return the record mapped, all its faults, or that it is left out."""
         headers = delivery.headers
-        mapped = self.mapper(generator).map(
+        mapper = self._named(headers[SOURCE_HEADER]) if self._names_source(generator, headers) else None
+        mapped = (mapper or self.mapper(generator)).map(
             delivery.value,
             fallback_id=fallback_id_of(headers, delivery.lease.offset),
             broken=headers.get(FAULT_HEADER, ""),
@@ -47,6 +49,16 @@ class RecordDecoder:
         """Return the mapper of a generator's records, as it is now."""
         source = self._sources.find(generator.source) if self._sources is not None else None
         return source or self._automatic(generator)
+
+    def _names_source(self, generator: Generator, headers: Mapping[str, str]) -> bool:
+        return generator.type == NATIVE and SOURCE_HEADER in headers
+
+    def _named(self, address: str) -> SourceMapper:
+        source = self._sources.find(address) if self._sources is not None else None
+        if source is None:
+            # Not a fault of the record: this process may not have looked yet, so the record is tried again later.
+            raise UsageError("source of a published record", value=address, advice="publish the Source again")
+        return source
 
     def _automatic(self, generator: Generator) -> RecordMapper:
         mapper = self._mappers.get(generator.type)

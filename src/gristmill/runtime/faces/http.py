@@ -9,12 +9,15 @@ import structlog
 
 from gristmill.adapters.local_host import new_owner
 from gristmill.api.app import build_app
+from gristmill.api.describe import describe, render
+from gristmill.api.routes import OPERATIONS
 from gristmill.api.security import TokenGate
 from gristmill.api.services import Services
 from gristmill.domain.errors import UsageError
 from gristmill.engine.scoring import Scorer
 from gristmill.intake.ids import SegmentIds
 from gristmill.intake.publish import NATIVE, Publisher
+from gristmill.intake.sources.catalogue import LiveSources
 from gristmill.plans.registry import Registry
 from gristmill.ports.clock import Clock
 from gristmill.runtime.composition.decode import RecordDecoder
@@ -48,6 +51,7 @@ class HttpFace:
         self._bound: socket.socket = bind("api", spec.settings.api.host, spec.settings.api.port)
         self._store: Store = open_sqlite(spec, clock, new_owner())
         self._ids = SegmentIds(self._store.state, clock)
+        self._sources = LiveSources(self._store.definitions, clock)
         self._scorer, self._readers = build_scorer(spec, registry, self._store)
         self._web = WebServer(build_app(self._make_services(registry, self._scorer)), self._bound)
         self._address = spec.folder.run_dir / ADDRESS_FILE
@@ -63,6 +67,7 @@ class HttpFace:
         if self._main is not None:
             return
         token = await make_first_token(self._store.front.tokens, self._clock)
+        await self._sources.refresh()
         await self._web.start()
         self._address.write_text(f"{self.url}\n", encoding="utf-8")
         if not is_loopback(self._bound):
@@ -94,6 +99,7 @@ class HttpFace:
     async def _run(self) -> None:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._ids.run())
+            tasks.create_task(self._sources.run())
             tasks.create_task(self._web.join())
 
     def _make_services(self, registry: Registry, scorer: Scorer) -> Services:
@@ -108,14 +114,17 @@ class HttpFace:
                 inlet=store.front.inlet,
                 ids=self._ids,
                 clock=self._clock,
-                map_record=RecordDecoder(self._spec.field_maps),
+                map_record=RecordDecoder(self._spec.field_maps, self._sources),
             ),
             scorer=scorer,
             registry=registry,
             generators=generators,
             native=generators.get(NATIVE),
+            sources=self._sources,
+            definitions=store.definitions,
             health=self._board.report,
             metrics=self._scrape,
+            description=render(describe(OPERATIONS)),
         )
 
     async def _scrape(self) -> str:

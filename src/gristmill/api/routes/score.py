@@ -1,0 +1,122 @@
+"""A verdict while somebody waits: a plan is run at once, and nothing is stored unless asked."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from gristmill.api.calls import Call, Operation, Reply, read_json, reply
+from gristmill.api.problems import problem
+from gristmill.api.routes.doors import IDEMPOTENCY_KEY, find_door, read_once
+from gristmill.api.routes.publish import NewItem, faults_of, publish
+from gristmill.api.services import Services
+from gristmill.api.views.labels import LabelView, view_label
+from gristmill.api.views.runs import TaskView, strip_findings, view_task
+from gristmill.domain.front.label_fact import StandingLabel
+from gristmill.domain.run import RunStatus
+from gristmill.engine.driver import Ended
+from gristmill.intake.publish import Accepted, Refused
+
+__all__ = ["SCORE_OPERATIONS"]
+
+TIMEOUT_MS_MAX = 60_000
+
+
+class ScoreRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What to score, by which plan.
+
+    With `store` the item is published too: it gets an id, and what it shares with others is then looked at as well.
+    """
+
+    item: msgspec.Raw
+    plan: Annotated[str, Meta(max_length=128, description="plan key; that of published items by default")] = ""
+    source: Annotated[str, Meta(max_length=256, description="a Source that maps it; our own shape by default")] = ""
+    timeout_ms: Annotated[int, Meta(ge=1, le=TIMEOUT_MS_MAX)] = 5_000
+    store: bool = False
+
+
+class ScoreView(msgspec.Struct, frozen=True, kw_only=True):
+    """What the plan came to. `item_id` is set where the item was stored."""
+
+    plan: str
+    plan_version: int
+    status: RunStatus
+    reason: str
+    error: str
+    labels: tuple[LabelView, ...]
+    fields: dict[str, Any]
+    tasks: tuple[TaskView, ...]
+    duration_us: int
+    item_id: str | None = None
+
+
+_decoder = msgspec.json.Decoder(ScoreRequest)
+
+
+async def score_item(services: Services, call: Call) -> Reply:
+    """Run a plan over an item and return what it found. What items share, such as duplicates, is not looked at."""
+    request = await read_json(call, _decoder)
+    raw = bytes(request.item)
+    door = find_door(services, call, source=request.source, tenant="")
+    mapped = services.publisher.check(raw, door)
+    if isinstance(mapped, Refused):
+        raise problem("validation", "item", errors=faults_of(mapped))
+    plan = request.plan or door.generator.plans[0]
+    if plan not in services.registry.plans:
+        raise problem("not-found", f"plan {plan!r}")
+    began_us = services.clock.monotonic_us()
+    try:
+        ended = await services.scorer.score(plan, mapped, timeout_ms=request.timeout_ms)
+    except TimeoutError as error:
+        raise problem("deadline-exceeded", f"{request.timeout_ms} ms") from error
+    took_us = services.clock.monotonic_us() - began_us
+    item_id: str | None = None
+    if request.store:
+        [outcome] = await publish(services, [raw], door, read_once(services, call, raw))
+        item_id = str(outcome.item_id) if isinstance(outcome, Accepted) else None
+    return reply(_view(services, plan, ended, duration_us=took_us, item_id=item_id))
+
+
+def _view(services: Services, plan: str, ended: Ended, *, duration_us: int, item_id: str | None) -> ScoreView:
+    values = {cell.field: msgspec.to_builtins(cell.value) for cell in ended.cells}
+    return ScoreView(
+        plan=plan,
+        plan_version=services.registry.plans[plan].graph.version,
+        status=ended.status,
+        reason=ended.reason,
+        error=ended.error,
+        labels=tuple([view_label(StandingLabel(label)) for label in ended.labels]),
+        fields={field: strip_findings(value) for field, value in values.items()},
+        tasks=tuple([view_task(task) for task in ended.tasks]),
+        duration_us=duration_us,
+        item_id=item_id,
+    )
+
+
+class ScoreBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """As `ScoreRequest`, with the item in our own shape."""
+
+    item: NewItem
+    plan: str = ""
+    source: str = ""
+    timeout_ms: Annotated[int, Meta(ge=1, le=TIMEOUT_MS_MAX)] = 5_000
+    store: bool = False
+
+
+SCORE_OPERATIONS = (
+    Operation(
+        operation_id="scoreItem",
+        method="POST",
+        path="/v1/score",
+        summary="Run a plan over an item and wait for what it finds",
+        access="operator",
+        handle=score_item,
+        headers=(IDEMPOTENCY_KEY,),
+        body=ScoreBody,
+        answer=ScoreView,
+        problems=("validation", "not-found", "too-large", "unsupported-media-type", "deadline-exceeded"),
+        example={"item": {"text": "Buy followers now! https://example.com/x"}},
+    ),
+)

@@ -1,0 +1,130 @@
+"""Tokens: handed out, listed and revoked by administrators, within their own tenant."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from gristmill.api.calls import Call, Operation, Reply, read_json, reply
+from gristmill.api.calls.bodies import check_text
+from gristmill.api.problems import problem
+from gristmill.api.security import make_token
+from gristmill.api.services import Services
+from gristmill.api.views.times import write_time
+from gristmill.domain.front.access import Role, StoredToken
+
+__all__ = ["TOKEN_OPERATIONS"]
+
+
+class TokenView(msgspec.Struct, frozen=True, kw_only=True):
+    """A token without its secret; that is stored nowhere."""
+
+    token_id: str
+    name: str
+    role: Role
+    tenant: str
+    created_at: str
+    revoked_at: str | None
+
+
+class TokensView(msgspec.Struct, frozen=True):
+    """All tokens, oldest first."""
+
+    tokens: list[TokenView]
+
+
+class NewTokenRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Who will use it, as what, and for whose content; the tenant of the caller's token by default."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=128)]
+    role: Role
+    tenant: Annotated[str, Meta(max_length=128, pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]*|\*)?$")] = ""
+
+
+class NewTokenView(msgspec.Struct, frozen=True):
+    """The token itself, shown this once."""
+
+    token: str
+    token_id: str
+
+
+_decoder = msgspec.json.Decoder(NewTokenRequest)
+
+
+async def list_tokens(services: Services, call: Call) -> Reply:
+    """List tokens."""
+    found = [token for token in await services.front.tokens.all() if call.principal.sees(token.tenant)]
+    return reply(TokensView([_view(token) for token in found]))
+
+
+async def create_token(services: Services, call: Call) -> Reply:
+    """Hand out a token."""
+    request = await read_json(call, _decoder)
+    check_text("/name", request.name)
+    tenant = request.tenant or call.principal.tenant
+    if not call.principal.sees(tenant):
+        raise problem("forbidden", f"tenant {tenant!r}")
+    made = make_token(request.name, role=request.role, tenant=tenant, now_ms=services.clock.now_ms())
+    await services.front.tokens.add(made.stored)
+    return reply(NewTokenView(made.text, made.stored.token_id), status=201)
+
+
+async def revoke_token(services: Services, call: Call) -> Reply:
+    """Make a token useless; every process notices within a second."""
+    token_id = call.path_values["token_id"]
+    token = await services.front.tokens.find(token_id)
+    if token is None or not call.principal.sees(token.tenant):
+        raise problem("not-found", "token")
+    if not await services.front.tokens.revoke(token_id, at_ms=services.clock.now_ms()):
+        raise problem("conflict", "the token is revoked already")
+    revoked = await services.front.tokens.find(token_id)
+    return reply(_view(revoked or token))
+
+
+def _view(token: StoredToken) -> TokenView:
+    return TokenView(
+        token_id=token.token_id,
+        name=token.name,
+        role=token.role,
+        tenant=token.tenant,
+        created_at=write_time(token.created_at_ms),
+        revoked_at=None if token.revoked_at_ms is None else write_time(token.revoked_at_ms),
+    )
+
+
+TOKEN_OPERATIONS = (
+    Operation(
+        operation_id="listTokens",
+        method="GET",
+        path="/v1/tokens",
+        summary="List tokens",
+        access="admin",
+        handle=list_tokens,
+        answer=TokensView,
+    ),
+    Operation(
+        operation_id="createToken",
+        method="POST",
+        path="/v1/tokens",
+        summary="Hand out a token",
+        access="admin",
+        handle=create_token,
+        body=NewTokenRequest,
+        answer=NewTokenView,
+        status=201,
+        problems=("validation", "too-large", "unsupported-media-type"),
+        example={"name": "comment service", "role": "operator"},
+    ),
+    Operation(
+        operation_id="revokeToken",
+        method="POST",
+        path="/v1/tokens/{token_id}/revoke",
+        summary="Make a token useless",
+        access="admin",
+        handle=revoke_token,
+        answer=TokenView,
+        problems=("not-found", "conflict"),
+    ),
+)
