@@ -25,7 +25,6 @@ from gristmill.domain.commit import (
     StoredRun,
 )
 from gristmill.domain.contribution import Resolved
-from gristmill.domain.errors import UsageError
 from gristmill.domain.ids import ItemId, RunId, Segment, decide_segment
 from gristmill.domain.input_key import TENANT_DEFAULT, InputKey
 from gristmill.domain.item import Item
@@ -103,8 +102,6 @@ class MemoryState:
 
     async def take_segment(self, namespace: str, *, day: int, step: int) -> Segment:
         """Take `step` running numbers for good."""
-        if step < 1:
-            raise UsageError("segment step is below 1", value=step, advice="take at least one id")
         segment = decide_segment(self._segments.get(namespace), day=day, step=step)
         self._segments[namespace] = (segment.day, segment.stop)
         return segment

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import apsw
-
 from gristmill.adapters.checks import check_limit
-from gristmill.adapters.packing import unpack_item, unpack_run
+from gristmill.adapters.packing import unpack_item
 from gristmill.adapters.sqlite.file.reader import Reader
-from gristmill.adapters.sqlite.file.rows import to_json
-from gristmill.adapters.sqlite.state.packed import STATUSES
+from gristmill.adapters.sqlite.state.reading import read_runs
 from gristmill.domain.commit import StoredRun
-from gristmill.domain.ids import ItemId, RunId
+from gristmill.domain.ids import ItemId
 from gristmill.domain.item import Item
 from gristmill.ports.front import ITEMS_PER_READ_MAX
 
@@ -20,10 +17,6 @@ __all__ = ["SqliteListing"]
 
 NO_BOUND = (1 << 63) - 1
 ITEMS = "SELECT body FROM item WHERE item_id < ? ORDER BY item_id DESC LIMIT ?"
-RUNS = """
-SELECT body, lower(hex(run_id)), generator.name, item_id, position, status
-FROM run JOIN generator USING(generator_id) WHERE item_id IN (SELECT value FROM json_each(?)) ORDER BY position
-"""
 
 
 class SqliteListing:
@@ -41,19 +34,4 @@ class SqliteListing:
     async def runs_of(self, item_ids: Sequence[ItemId]) -> dict[ItemId, list[StoredRun]]:
         """Return all runs of items, oldest position first."""
         check_limit(max(1, len(item_ids)), most=ITEMS_PER_READ_MAX)
-        return await self._reader.do(lambda db: _read_runs(db, item_ids))
-
-
-def _read_runs(db: apsw.Connection, item_ids: Sequence[ItemId]) -> dict[ItemId, list[StoredRun]]:
-    found: dict[ItemId, list[StoredRun]] = {}
-    for body, run_id, generator, item_id, position, status in db.execute(RUNS, (to_json(list(item_ids)),)):
-        run = unpack_run(
-            body,
-            run_id=RunId(run_id),
-            generator=generator,
-            item_id=ItemId(item_id),
-            position=position,
-            status=STATUSES[status],
-        )
-        found.setdefault(run.item_id, []).append(run)
-    return {item_id: sorted(runs, key=lambda run: (run.position, run.plan)) for item_id, runs in found.items()}
+        return await self._reader.do(lambda db: read_runs(db, item_ids))

@@ -33,7 +33,7 @@ RUNS = """
 SELECT body, lower(hex(run_id)), generator.name, item_id, position, status
 FROM run JOIN generator USING(generator_id) WHERE {} ORDER BY position
 """
-RUNS_OF_ITEM = RUNS.format("item_id = ?")
+RUNS_OF_ITEMS = RUNS.format("item_id IN (SELECT value FROM json_each(?))")
 RUNS_BETWEEN = RUNS.format("generator.name = ?1 AND position > ?2 AND position <= ?3")
 LAST_POSITION = """
 SELECT position FROM run JOIN generator USING(generator_id) WHERE generator.name = ?1 AND position > ?2
@@ -60,9 +60,12 @@ def read_item(db: apsw.Connection, item_id: ItemId) -> Item | None:
     return None if body is None else unpack_item(body)
 
 
-def read_runs(db: apsw.Connection, item_id: ItemId) -> list[StoredRun]:
-    """Return all runs of an item by position, then plan."""
-    return _stored_runs(db, RUNS_OF_ITEM, (item_id,))
+def read_runs(db: apsw.Connection, item_ids: Sequence[ItemId]) -> dict[ItemId, list[StoredRun]]:
+    """Return all runs of items by position, then plan; items without any are absent."""
+    found: dict[ItemId, list[StoredRun]] = {}
+    for run in _stored_runs(db, RUNS_OF_ITEMS, (to_json(list(item_ids)),)):
+        found.setdefault(run.item_id, []).append(run)
+    return found
 
 
 def read_runs_between(db: apsw.Connection, generator: str, *, after: int, limit: int) -> list[StoredRun]:

@@ -15,7 +15,7 @@ from gristmill.adapters.sqlite.state.packed import PackedCommits, pack_commits
 from gristmill.adapters.sqlite.state.resolving import read_contributions
 from gristmill.domain.commit import Commit, CommitOutcome, StoredQuarantine, StoredRun
 from gristmill.domain.contribution import Resolved
-from gristmill.domain.errors import OutcomeUnknown, Unavailable, UsageError
+from gristmill.domain.errors import OutcomeUnknown, Unavailable
 from gristmill.domain.ids import ItemId, RunId, Segment, decide_segment
 from gristmill.domain.input_key import TENANT_DEFAULT, InputKey
 from gristmill.domain.item import Item
@@ -78,9 +78,6 @@ class SqliteState:
 
     async def take_segment(self, namespace: str, *, day: int, step: int) -> Segment:
         """Take `step` running numbers for good, in one durable transaction."""
-        if step < 1:
-            raise UsageError("segment step is below 1", value=step, advice="take at least one id")
-
         def run(turn: Turn) -> Segment:
             segment = decide_segment(turn.db.execute(READ_SEGMENT, (namespace,)).get, day=day, step=step)
             turn.db.execute(WRITE_SEGMENT, (namespace, segment.day, segment.stop))
@@ -100,7 +97,7 @@ class SqliteState:
 
     async def runs(self, item_id: ItemId) -> list[StoredRun]:
         """Return all runs of an item, oldest position first."""
-        return await self._reader.do(lambda db: reading.read_runs(db, item_id))
+        return (await self._reader.do(lambda db: reading.read_runs(db, [item_id]))).get(item_id, [])
 
     async def runs_between(self, generator: str, *, after: int, limit: int) -> list[StoredRun]:
         """Return runs of a generator with position > `after`; the last position is complete."""
