@@ -6,6 +6,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -52,7 +53,8 @@ def hang(item: Item) -> None:
 
 
 @task(runs="process", attempts=1, timeout_ms=20_000)
-def hang_long(item: Item) -> None:
+def tell_and_hang(item: Item) -> None:
+    Path(item.text).write_text(str(os.getpid()))
     threading.Event().wait()
 
 
@@ -97,14 +99,16 @@ async def test_a_child_that_hangs_or_dies_is_replaced(workers: Workers) -> None:
     assert (await drive_with(driver_of(list_media, workers), WITH_MEDIA)).status == "done"
 
 
-async def test_a_cancelled_call_kills_its_child(workers: Workers) -> None:
-    await drive_with(driver_of(list_media, workers), WITH_MEDIA)
-    driving = asyncio.create_task(drive_with(driver_of(hang_long, workers)))
-    # Long enough for the call to be under way; when it is not, nothing but the cancellation itself is tested.
-    await asyncio.sleep(0.05)
+async def test_a_cancelled_call_kills_its_child(workers: Workers, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    driving = asyncio.create_task(drive_with(driver_of(tell_and_hang, workers), replace(ITEM, text=str(pipe))))
+    pid = int(await asyncio.to_thread(pipe.read_text))
     driving.cancel()
     with pytest.raises(asyncio.CancelledError):
         await driving
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
 
 
 def test_a_task_that_a_child_could_not_import_is_refused() -> None:
