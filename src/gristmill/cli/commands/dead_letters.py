@@ -10,7 +10,7 @@ from cyclopts import App, Parameter
 from rich.table import Table
 
 from gristmill.cli.app import EXIT_OK
-from gristmill.cli.consoles import plain_console
+from gristmill.cli.consoles import plain_console, write_out_steering
 from gristmill.cli.options import ConfigFile, StateDir, load
 from gristmill.domain.errors import UsageError
 from gristmill.domain.log import DeadLetter
@@ -33,7 +33,7 @@ def _list_letters(*, topic: str = "", limit: Limit = 100, state: StateDir = None
     letters = _read_letters(state, config, topic=topic, limit=limit)
     table = Table("number", "topic", "record", "attempts", "failed", "error", box=None, padding=(0, 2))
     for letter in letters:
-        error = f"{letter.diagnosis.error_class}: {letter.diagnosis.error_text}".splitlines()[0][:HEAD_BYTES]
+        error = _error_of(letter).splitlines()[0][:HEAD_BYTES]
         failed_at = _moment(letter.failed_at_ms)
         row = (str(letter.dead_letter_id), letter.topic, str(letter.offset), str(letter.attempt), failed_at, error)
         table.add_row(*row)
@@ -55,15 +55,15 @@ def _show_letter(
     if not found:
         raise UsageError("dead letter", value=number, advice="see `gristmill dlq ls`")
     letter, diagnosis = found[0], found[0].diagnosis
-    print(f"dead letter {letter.dead_letter_id}: record {letter.offset} of {letter.topic}, group {letter.group}")
-    print(f"failed {_moment(letter.failed_at_ms)} at attempt {letter.attempt}")
-    print(f"error {diagnosis.error_class}: {diagnosis.error_text}")
-    print(f"plans {', '.join(diagnosis.plans) or '-'}, task {diagnosis.task or '-'}")
+    _tell(f"dead letter {letter.dead_letter_id}: record {letter.offset} of {letter.topic}, group {letter.group}")
+    _tell(f"failed {_moment(letter.failed_at_ms)} at attempt {letter.attempt}")
+    _tell(f"error {_error_of(letter)}")
+    _tell(f"plans {', '.join(diagnosis.plans) or '-'}, task {diagnosis.task or '-'}")
     for at_ms, owner, text in diagnosis.history:
-        print(f"  {_moment(at_ms)} {owner}: {text}")
+        _tell(f"  {_moment(at_ms)} {owner}: {text}")
     for name, value in letter.headers.items():
-        print(f"header {name}: {value[:HEAD_BYTES]}")
-    print(letter.value.decode("utf-8", "replace"))
+        _tell(f"header {name}: {value[:HEAD_BYTES]}")
+    _tell(letter.value.decode("utf-8", "replace"))
     return EXIT_OK
 
 
@@ -108,8 +108,8 @@ def _list_quarantine(*, limit: Limit = 100, state: StateDir = None, config: Conf
             entries = await store.state.quarantined(limit=limit)
         for entry in entries:
             head = entry.raw[:HEAD_BYTES].decode("utf-8", "backslashreplace")
-            print(f"{entry.quarantine_id} record {entry.position} of {entry.source}: {'; '.join(entry.violations)}")
-            print(f"    {head!r}")
+            _tell(f"{entry.quarantine_id} record {entry.position} of {entry.source}: {'; '.join(entry.violations)}")
+            _tell(f"    {head!r}")
         if not entries:
             print("quarantine is empty")
 
@@ -129,3 +129,13 @@ def _read_letters(state: Path | None, config: Path | None, *, topic: str = "", l
 
 def _moment(at_ms: int) -> str:
     return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _error_of(letter: DeadLetter) -> str:
+    """Return class and text of what went wrong, the class once."""
+    name, text = letter.diagnosis.error_class, letter.diagnosis.error_text
+    return text if text.startswith(name) and text else f"{name}: {text}"
+
+
+def _tell(text: str) -> None:
+    print(write_out_steering(text))
