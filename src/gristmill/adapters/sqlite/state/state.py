@@ -78,6 +78,7 @@ class SqliteState:
 
     async def take_segment(self, namespace: str, *, day: int, step: int) -> Segment:
         """Take `step` running numbers for good, in one durable transaction."""
+
         def run(turn: Turn) -> Segment:
             segment = decide_segment(turn.db.execute(READ_SEGMENT, (namespace,)).get, day=day, step=step)
             turn.db.execute(WRITE_SEGMENT, (namespace, segment.day, segment.stop))
