@@ -12,7 +12,7 @@ export PYTHONHASHSEED := 0
 
 # Marked tests that `make test` leaves to others.
 PLAIN := -m "not cluster and not crash and not bench"
-# Coverage of in-process shelves adds up over them and is judged at the end.
+# Coverage adds up over the shelves, child processes included, and is judged at the end.
 COVER := --cov --cov-append --cov-report=
 
 help: ## list the targets
@@ -27,7 +27,7 @@ demo: $(INSTALLED) ## run the flow `screen` over sample posts and show what it f
 	@$(BIN)/gristmill demo
 
 test: $(INSTALLED) ## everything but crash loops and real servers
-	@rm -f build/coverage
+	@rm -f build/coverage*
 	@$(MAKE) --no-print-directory check unit property contract acceptance docs e2e coverage
 
 test-cluster: $(INSTALLED) ## tests marked `crash` (kill loops) and `cluster` (real servers)
@@ -60,9 +60,9 @@ docs: $(INSTALLED) ## every snippet of README, docs and examples runs
 	@$(if $(wildcard tests/docs),$(SHELF) run docs $(BIN)/python -m pytest $(PLAIN) tests/docs)
 
 e2e: $(INSTALLED) ## real processes on the embedded backend
-	@$(if $(wildcard tests/e2e),$(SHELF) run e2e $(BIN)/python -m pytest $(PLAIN) tests/e2e)
+	@$(if $(wildcard tests/e2e),$(SHELF) run e2e $(BIN)/python -m pytest $(PLAIN) $(COVER) tests/e2e)
 
-coverage: $(INSTALLED) ## branch coverage of the last run: cores 100 %, whole >= 90 %
+coverage: $(INSTALLED) ## judge the branch coverage of the last run: cores 100 %, whole >= 90 %
 	@$(if $(wildcard build/coverage),$(SHELF) run coverage scripts/coverage.sh)
 
 bench: $(INSTALLED) ## measure speed; figures hold for this machine only

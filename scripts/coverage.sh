@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Judges the branch coverage that the in-process shelves gathered.
+# Judges the branch coverage that the shelves gathered.
 # Cores decide and touch nothing, so every branch of theirs can be reached by a plain test: 100 %.
 # The rest holds error paths of the operating system; 90 % is where hunting the last ones costs more than it finds.
 set -euo pipefail
