@@ -21,7 +21,6 @@ from gristmill.domain.run import Effect, Event, RunStatus, TaskReport
 __all__ = [
     "merge_effects",
     "pack",
-    "pack_into",
     "pack_item",
     "pack_run",
     "unpack_effects",
@@ -75,7 +74,8 @@ def _encode_other(value: Any) -> Any:
 
 ENCODING_ERRORS = (TypeError, NotImplementedError, OverflowError, UnicodeEncodeError)
 
-_encoder = msgspec.msgpack.Encoder(enc_hook=_encode_other)
+_encode = msgspec.msgpack.Encoder(enc_hook=_encode_other).encode
+_NOTHING: dict[str, Any] = {}
 _body_decoder = msgspec.msgpack.Decoder(_RunBody)
 _item_decoder = msgspec.msgpack.Decoder(_ItemBody)
 _events_decoder = msgspec.msgpack.Decoder(list[Event])
@@ -87,25 +87,14 @@ def pack(value: Any) -> bytes:
     Raises:
         UsageError: a value has a type that no codec knows.
     """
-    packed = bytearray()
-    pack_into(value, packed)
-    return bytes(packed)
-
-
-def pack_into(value: Any, packed: bytearray) -> None:
-    """Append an encoded value.
-
-    Raises:
-        UsageError: a value has a type that no codec knows.
-    """
     try:
-        _encoder.encode_into(value, packed, -1)
+        return _encode(value)
     except ENCODING_ERRORS as error:
         raise UsageError("a value cannot be stored", value=str(error), advice="use encodable values") from error
 
 
-def pack_run(commit: RunCommit, packed: bytearray, effects: tuple[Effect, ...] | None = None) -> None:
-    """Append what a stored run keeps beside its keys; `effects` replaces those of the commit.
+def pack_run(commit: RunCommit, effects: tuple[Effect, ...] | None = None) -> bytes:
+    """Encode what a stored run keeps beside its keys; `effects` replaces those of the commit.
 
     Raises:
         UsageError: a cell, label or effect cannot be encoded; the plan is named.
@@ -124,15 +113,15 @@ def pack_run(commit: RunCommit, packed: bytearray, effects: tuple[Effect, ...] |
         commit.effects if effects is None else effects,
     )
     try:
-        _encoder.encode_into(body, packed, -1)
+        return _encode(body)
     except ENCODING_ERRORS as error:
         fields = [cell.field for cell in commit.cells]
         advice = f"make the results of the tasks that write {fields} encodable"
         raise UsageError(f"run of plan {commit.plan!r} cannot be stored", value=str(error), advice=advice) from error
 
 
-def pack_item(item: Item, packed: bytearray) -> None:
-    """Append an item.
+def pack_item(item: Item) -> bytes:
+    """Encode an item.
 
     Raises:
         UsageError: a value of its `ext` or `fields` cannot be encoded.
@@ -146,11 +135,11 @@ def pack_item(item: Item, packed: bytearray) -> None:
         item.text,
         item.author,
         item.created_at_ms,
-        dict(item.ext),
+        dict(item.ext) if item.ext else _NOTHING,
         item.tenant,
-        dict(item.fields),
+        dict(item.fields) if item.fields else _NOTHING,
     )
-    pack_into(body, packed)
+    return pack(body)
 
 
 def unpack_run(

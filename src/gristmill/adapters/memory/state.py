@@ -65,7 +65,7 @@ class MemoryState:
     async def commit(self, commits: Sequence[Commit]) -> list[CommitOutcome]:
         """Write many ended runs in one step and return one outcome each, in input order."""
         check_commits(commits)
-        bodies = [_pack(commit) if isinstance(commit, RunCommit) else b"" for commit in commits]
+        bodies = [pack_run(commit) if isinstance(commit, RunCommit) else b"" for commit in commits]
         outcomes: list[CommitOutcome] = [Committed()] * len(commits)
         for indexes in indexes_by_lease(commits):
             together = [commits[index] for index in indexes]
@@ -196,7 +196,7 @@ class MemoryState:
         before = self._runs.get(commit.run_id)
         effects = merge_effects(before.effects if before else (), commit.effects)
         if effects != commit.effects:
-            body = _pack(commit, effects)
+            body = pack_run(commit, effects)
         run = _Run(commit.generator, item.item_id, commit.position, commit.plan, commit.status, effects, body)
         self._runs[commit.run_id] = run
         if before is not None:
@@ -257,9 +257,3 @@ class MemoryState:
 
 def _key_of(item: Item) -> InputKey:
     return InputKey(item.tenant, item.source, item.input_id)
-
-
-def _pack(commit: RunCommit, effects: tuple[Effect, ...] | None = None) -> bytes:
-    packed = bytearray()
-    pack_run(commit, packed, effects)
-    return bytes(packed)

@@ -1,4 +1,4 @@
-"""Large calls are cut into turns and slabs; when only a part of a call is written, the caller is told so."""
+"""Large calls are cut into turns and parts; when only a part of a call is written, the caller is told so."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from gristmill.adapters.clock import SystemClock
 from gristmill.adapters.sqlite import SqliteStore
 from gristmill.adapters.sqlite.log import appending
 from gristmill.adapters.sqlite.state import state as state_module
+from gristmill.domain.commit import Committed, Conflict, Fenced
 from gristmill.domain.errors import InvariantBroken, OutcomeUnknown, Unavailable
+from gristmill.domain.ids import ItemId
+from gristmill.domain.item import Item
 from gristmill.domain.log import NewRecord
 from gristmill.testing.contracts.backend import claim, make_commit
 from gristmill.testing.faults import armed
@@ -20,8 +23,8 @@ def open_store(folder: Path) -> SqliteStore:
     return SqliteStore.open(folder / "store.sqlite", clock=SystemClock(), owner="me", synchronous="NORMAL")
 
 
-async def test_records_beyond_one_slab_arrive_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(appending, "SLAB_BYTES_MAX", 10)
+async def test_records_beyond_one_part_arrive_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(appending, "PART_BYTES_MAX", 10)
     store = open_store(tmp_path)
     values = [bytes([number]) * number for number in range(1, 12)]
     offsets = await store.log.append("t", [NewRecord(value) for value in values])
@@ -56,4 +59,31 @@ async def test_a_broken_invariant_is_not_taken_for_an_outage(tmp_path: Path) -> 
     store = open_store(tmp_path)
     with pytest.raises(InvariantBroken):
         await store.state.take_segment("post", day=20_261_130, step=10**11 + 1)
+    await store.close()
+
+
+@pytest.mark.parametrize("count", [1, 2, 8, 9, 31, 33, 128, 129, 300])
+async def test_any_number_of_rows_is_written_as_it_is(tmp_path: Path, count: int) -> None:
+    store = open_store(tmp_path)
+    items = [Item(ItemId(number), source="s", input_id=f"i{number}", text=str(number)) for number in range(count)]
+    commits = [make_commit(number, item=item, is_new_item=True) for number, item in enumerate(items, 1)]
+    assert await store.state.commit(commits) == [Committed()] * count
+    keys = await store.state.input_keys([item.item_id for item in items])
+    assert [keys[item.item_id].input_id for item in items] == [item.input_id for item in items]
+    runs = await store.state.runs_between("gen", after=0, limit=1_000)
+    assert [run.position for run in runs] == list(range(1, count + 1))
+    await store.close()
+
+
+async def test_of_two_rivals_for_an_input_id_the_first_that_may_be_written_wins(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    await store.log.append("t", [NewRecord(b"a"), NewRecord(b"b"), NewRecord(b"c")])
+    leases = [delivery.lease for delivery in await claim(store.log)]
+    await store.log.accept([leases[0]])
+    commits = [
+        make_commit(number, lease=lease, item=Item(ItemId(number), input_id="same"), is_new_item=True)
+        for number, lease in enumerate(leases, 1)
+    ]
+    assert await store.state.commit(commits) == [Fenced(), Committed(), Conflict(ItemId(2))]
+    assert await store.state.resolve("", ["same"]) == {"same": ItemId(2)}
     await store.close()

@@ -25,6 +25,12 @@ READER_CACHE_KIB = 8_192
 BUSY_MS_MAX = 5_000
 """Writers wait for their turn and never for this; it only covers foreign programs that write the file."""
 
+OPEN_FLAGS = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_NOMUTEX
+"""Every connection belongs to one thread, so SQLite need not guard it against others."""
+
+STATEMENTS_KEPT = 200
+"""All that a store prepares, each table's for several numbers of rows."""
+
 WAL_BYTES_KEPT = 64 * 1024 * 1024
 """A log that has grown beyond this is cut back once it starts over."""
 
@@ -76,7 +82,7 @@ class StoreFile:
         return connection
 
     def _connect(self, cache_kib: int) -> apsw.Connection:
-        connection = apsw.Connection(str(self.path), vfs=self.vfs)
+        connection = apsw.Connection(str(self.path), flags=OPEN_FLAGS, vfs=self.vfs, statementcachesize=STATEMENTS_KEPT)
         connection.set_busy_timeout(BUSY_MS_MAX)
         connection.pragma("cache_size", -cache_kib)
         connection.pragma("temp_store", "memory")

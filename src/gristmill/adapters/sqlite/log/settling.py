@@ -21,7 +21,11 @@ COUNT_OWNED = """
 SELECT count(*) FROM lease
 WHERE grp_id = ?1 AND owner_id = ?2 AND epoch = ?3 AND position IN (SELECT value FROM json_each(?4))
 """
+COUNT_OWNED_BETWEEN = """
+SELECT count(*) FROM lease WHERE grp_id = ?1 AND owner_id = ?2 AND epoch = ?3 AND position BETWEEN ?4 AND ?5
+"""
 DROP = "DELETE FROM lease WHERE grp_id = ?1 AND position IN (SELECT value FROM json_each(?2))"
+DROP_BETWEEN = "DELETE FROM lease WHERE grp_id = ?1 AND position BETWEEN ?2 AND ?3"
 RELEASE = """
 UPDATE lease SET owner_id = 0, visible_at_ms = ?3, attempt = attempt - ?4
 WHERE grp_id = ?1 AND position IN (SELECT value FROM json_each(?2))
@@ -57,7 +61,11 @@ def are_all_owned(turn: Turn, leases: Sequence[Lease]) -> bool:
         alike[lease.topic, lease.group, lease.owner, lease.epoch].append(lease.offset)
     for (topic, group, owner, epoch), offsets in alike.items():
         ids = (turn.names.try_group(topic, group), turn.names.try_owner(owner), epoch)
-        if turn.db.execute(COUNT_OWNED, (*ids, to_json(offsets))).get < len(offsets):
+        if (ends := _as_range(offsets)) is not None:
+            owned_count = turn.db.execute(COUNT_OWNED_BETWEEN, (*ids, *ends)).get
+        else:
+            owned_count = turn.db.execute(COUNT_OWNED, (*ids, to_json(offsets))).get
+        if owned_count < len(offsets):
             return False
     return True
 
@@ -65,7 +73,10 @@ def are_all_owned(turn: Turn, leases: Sequence[Lease]) -> bool:
 def drop_leases(turn: Turn, leases: Iterable[Lease]) -> None:
     """Accept records whose leases are known to hold."""
     for grp_id, positions in _by_group(turn, leases):
-        turn.db.execute(DROP, (grp_id, positions))
+        if (ends := _as_range(positions)) is not None:
+            turn.db.execute(DROP_BETWEEN, (grp_id, *ends))
+        else:
+            turn.db.execute(DROP, (grp_id, to_json(positions)))
 
 
 def accept(turn: Turn, leases: Sequence[Lease]) -> list[bool]:
@@ -92,7 +103,7 @@ def release(turn: Turn, leases: Sequence[Lease], *, visible_at_ms: int, is_count
     owned = _first_mentions(turn, leases)
     kept = (lease for lease, is_owned in zip(leases, owned, strict=True) if is_owned)
     for grp_id, positions in _by_group(turn, kept):
-        turn.db.execute(RELEASE, (grp_id, positions, visible_at_ms, 0 if is_counted else 1))
+        turn.db.execute(RELEASE, (grp_id, to_json(positions), visible_at_ms, 0 if is_counted else 1))
     return owned
 
 
@@ -100,7 +111,7 @@ def renew(turn: Turn, leases: Sequence[Lease], *, until_ms: int) -> list[bool]:
     """Move the end of what is still owned."""
     owned = owned_indexes(turn, leases)
     for grp_id, positions in _by_group(turn, (leases[index] for index in sorted(owned))):
-        turn.db.execute(RENEW, (grp_id, positions, until_ms))
+        turn.db.execute(RENEW, (grp_id, to_json(positions), until_ms))
         turn.db.execute(ENDS_FROM, (grp_id, until_ms))
     return [index in owned for index in range(len(leases))]
 
@@ -128,10 +139,19 @@ def _first_mentions(turn: Turn, leases: Sequence[Lease]) -> list[bool]:
     return first
 
 
-def _by_group(turn: Turn, leases: Iterable[Lease]) -> list[tuple[int, str]]:
-    """Return (group number, positions as JSON) for leases of groups that exist."""
+def _by_group(turn: Turn, leases: Iterable[Lease]) -> list[tuple[int, list[int]]]:
+    """Return (group number, positions) for leases of groups that exist."""
     alike: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
     for lease in leases:
         alike[lease.topic, lease.group].append(lease.offset)
     numbered = ((turn.names.try_group(topic, group), offsets) for (topic, group), offsets in alike.items())
-    return [(grp_id, to_json(offsets)) for grp_id, offsets in numbered if grp_id is not None]
+    return [(grp_id, offsets) for grp_id, offsets in numbered if grp_id is not None]
+
+
+def _as_range(positions: Sequence[int]) -> tuple[int, int] | None:
+    """Return the ends of positions that follow one another without a gap: a range is found at once, a list one by one.
+
+    Records that are claimed together usually do, as long as one topic at a time is written.
+    """
+    first, last = min(positions), max(positions)
+    return (first, last) if last - first + 1 == len(positions) == len(set(positions)) else None

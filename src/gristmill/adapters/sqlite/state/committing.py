@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from gristmill.adapters.packing import pack
+from gristmill.adapters.sqlite.file.rows import write_rows
 from gristmill.adapters.sqlite.file.writer import Turn
 from gristmill.adapters.sqlite.log.settling import drop_leases
 from gristmill.adapters.sqlite.state.guards import decide_outcomes
-from gristmill.adapters.sqlite.state.identities import INSERT_IDS
+from gristmill.adapters.sqlite.state.identities import INSERT_IDS, MAPPING_WIDTH
 from gristmill.adapters.sqlite.state.packed import Layout, PackedCommits, PackedRun, lay_out
 from gristmill.adapters.sqlite.state.repeating import find_known_runs, replace_run
 from gristmill.adapters.sqlite.state.sharing import contribute
@@ -18,27 +19,21 @@ from gristmill.domain.commit import CommitOutcome, Quarantine
 __all__ = ["write_commits"]
 
 INSERT_RUNS = """
-INSERT INTO run(run_id, item_id, generator_id, position, status, is_open, body)
-SELECT substr(?2, value ->> 0, 16), value ->> 2, ?3, value ->> 3, value ->> 4, ?4,
-    substr(?2, (value ->> 0) + 16, (value ->> 1) - 16)
-FROM jsonb_each(?1) WHERE true ON CONFLICT DO NOTHING
+INSERT INTO run(generator_id, is_open, run_id, item_id, position, status, body)
+SELECT ?1, ?2, * FROM {rows} WHERE true ON CONFLICT DO NOTHING
 """
 INSERT_ITEMS = """
-INSERT OR IGNORE INTO item(item_id, revision, body)
-SELECT value ->> 0, value ->> 1, substr(?2, value ->> 2, value ->> 3) FROM jsonb_each(?1)
+INSERT OR IGNORE INTO item(item_id, revision, body) SELECT * FROM {rows}
 """
 RAISE_ITEMS = """
-INSERT INTO item(item_id, revision, body)
-SELECT value ->> 0, value ->> 1, substr(?2, value ->> 2, value ->> 3) FROM jsonb_each(?1) WHERE true
+INSERT INTO item(item_id, revision, body) SELECT * FROM {rows} WHERE true
 ON CONFLICT DO UPDATE SET revision = excluded.revision, body = excluded.body WHERE excluded.revision > item.revision
 """
 INSERT_EVENTS = """
-INSERT INTO event(item_id, body) SELECT value ->> 0, substr(?2, value ->> 1, value ->> 2) FROM jsonb_each(?1)
+INSERT INTO event(item_id, body) SELECT * FROM {rows}
 """
 INSERT_EFFECTS = """
-INSERT OR IGNORE INTO effect(run_id, task, sink, mode, body)
-SELECT substr(?2, value ->> 0, 16), value ->> 1, value ->> 2, value ->> 3, substr(?2, value ->> 4, value ->> 5)
-FROM jsonb_each(?1)
+INSERT OR IGNORE INTO effect(run_id, task, sink, mode, body) SELECT * FROM {rows}
 """
 INSERT_QUARANTINE = """
 INSERT INTO quarantine(generator, position, source, source_revision, reason, at_ms, violations, raw)
@@ -49,12 +44,14 @@ COUNT = "INSERT INTO tally VALUES(?1, ?2) ON CONFLICT DO UPDATE SET value = valu
 
 def write_commits(turn: Turn, packed: PackedCommits) -> list[CommitOutcome]:
     """Check the guards, then write everything that passed them."""
-    outcomes = decide_outcomes(turn, packed)
+    outcomes, has_written_ids = decide_outcomes(turn, packed)
     runs = packed.written_runs(outcomes)
     quarantines = packed.quarantines(outcomes)
     counted: Counter[str] = Counter()
     if runs:
         layout = packed.layout if packed.layout and len(runs) == len(packed.runs) else lay_out(runs)
+        if not has_written_ids:
+            write_rows(turn.db, INSERT_IDS, layout.new_ids, width=MAPPING_WIDTH)
         counted["items"] += _write_items(turn, layout)
         _write_runs(turn, runs, layout, counted)
         contribute(turn, runs)
@@ -68,13 +65,10 @@ def write_commits(turn: Turn, packed: PackedCommits) -> list[CommitOutcome]:
 
 
 def _write_items(turn: Turn, layout: Layout) -> int:
-    """Keep the newest revision of each item, note new input ids, and return how many items are new."""
-    turn.db.execute(INSERT_ITEMS, (layout.items, layout.blobs))
-    inserted = turn.db.changes()
-    if inserted < layout.item_count:
-        turn.db.execute(RAISE_ITEMS, (layout.items, layout.blobs))
-    if layout.new_ids:
-        turn.db.execute(INSERT_IDS, (layout.new_ids,))
+    """Keep the newest revision of each item and return how many items are new."""
+    inserted = write_rows(turn.db, INSERT_ITEMS, layout.items, width=3)
+    if inserted < len(layout.items) // 3:
+        write_rows(turn.db, RAISE_ITEMS, layout.items, width=3)
     return inserted
 
 
@@ -90,10 +84,8 @@ def _write_runs(turn: Turn, runs: Sequence[PackedRun], layout: Layout, counted: 
             (repeated if run.commit.run_id in known else new).append(run)
             known.add(run.commit.run_id)
         layout = lay_out(new)
-    if layout.events:
-        turn.db.execute(INSERT_EVENTS, (layout.events, layout.blobs))
-    if layout.effects:
-        turn.db.execute(INSERT_EFFECTS, (layout.effects, layout.blobs))
+    write_rows(turn.db, INSERT_EVENTS, layout.events, width=2)
+    write_rows(turn.db, INSERT_EFFECTS, layout.effects, width=5)
     for run in repeated:
         counted.update(replace_run(turn, run))
     counted["runs"] += len(new)
@@ -103,8 +95,8 @@ def _write_runs(turn: Turn, runs: Sequence[PackedRun], layout: Layout, counted: 
 def _insert_runs(turn: Turn, layout: Layout) -> int:
     inserted = 0
     for (generator, is_open), rows in layout.runs.items():
-        turn.db.execute(INSERT_RUNS, (rows, layout.blobs, turn.names.generator(generator), is_open))
-        inserted += turn.db.changes()
+        constants = (turn.names.generator(generator), is_open)
+        inserted += write_rows(turn.db, INSERT_RUNS, rows, width=5, constants=constants)
     return inserted
 
 

@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import apsw
 
-from gristmill.adapters.sqlite.file.rows import from_json, to_json
+from gristmill.adapters.sqlite.file.rows import from_json, to_json, write_rows
 from gristmill.adapters.sqlite.file.writer import Turn
 from gristmill.domain.ids import ItemId
 from gristmill.domain.input_key import InputKey, storage_form
 
-__all__ = ["INSERT_IDS", "MappingRow", "find_mapped", "map_ids", "mapping_row", "read_keys", "resolve_ids"]
+__all__ = [
+    "INSERT_FREE_IDS",
+    "INSERT_IDS",
+    "MAPPING_WIDTH",
+    "MappingRow",
+    "find_mapped",
+    "map_ids",
+    "mapping_row",
+    "read_keys",
+    "resolve_ids",
+]
 
+INSERT_FREE_IDS = "INSERT INTO id_map(tenant, source, input_id, item_id, raw) SELECT * FROM {rows}"
 INSERT_IDS = """
-INSERT OR IGNORE INTO id_map(tenant, source, input_id, item_id, raw)
-SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM jsonb_each(?1)
+INSERT OR IGNORE INTO id_map(tenant, source, input_id, item_id, raw) SELECT * FROM {rows}
 """
-"""Takes rows of `mapping_row`."""
+"""Take rows of `mapping_row`; the first refuses them all where one is mapped already."""
+
+MAPPING_WIDTH = 5
 
 MappingRow = tuple[str, str, str, ItemId, str | None]
 
@@ -41,16 +54,19 @@ def mapping_row(tenant: str, source: str, input_id: str, item_id: ItemId) -> Map
     return tenant, source, stored, item_id, None if stored == input_id else input_id
 
 
-def find_mapped(turn: Turn, rows: str) -> dict[tuple[str, str, str], ItemId]:
-    """Return what the keys of mapping rows (as JSON) are mapped to; input ids in their stored form."""
-    found = from_json(turn.db.execute(FIND_MAPPED, (rows,)).get)
+def find_mapped(turn: Turn, rows: Sequence[Any]) -> dict[tuple[str, str, str], ItemId]:
+    """Return what the keys of mapping rows, laid end to end, are mapped to; input ids in their stored form."""
+    keys = to_json(list(zip(rows[::MAPPING_WIDTH], rows[1::MAPPING_WIDTH], rows[2::MAPPING_WIDTH], strict=True)))
+    found = from_json(turn.db.execute(FIND_MAPPED, (keys,)).get)
     return {(tenant, source, stored): ItemId(item_id) for tenant, source, stored, item_id in found}
 
 
 def map_ids(turn: Turn, tenant: str, source: str, proposed: Mapping[str, ItemId]) -> dict[str, ItemId]:
     """Map what is not mapped yet and return what holds now."""
-    rows = to_json([mapping_row(tenant, source, input_id, item_id) for input_id, item_id in proposed.items()])
-    turn.db.execute(INSERT_IDS, (rows,))
+    rows: list[Any] = []
+    for input_id, item_id in proposed.items():
+        rows += mapping_row(tenant, source, input_id, item_id)
+    write_rows(turn.db, INSERT_IDS, rows, width=MAPPING_WIDTH)
     return resolve_ids(turn.db, tenant, source, list(proposed))
 
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from itertools import chain
+from typing import Any
+
+import msgspec
 
 from gristmill.adapters.grouping import indexes_by_lease
-from gristmill.adapters.packing import pack, pack_into, pack_item, pack_run
+from gristmill.adapters.packing import pack, pack_item, pack_run
 from gristmill.adapters.placed import PlacedContribution
-from gristmill.adapters.sqlite.file.rows import to_json
-from gristmill.adapters.sqlite.state.identities import MappingRow, mapping_row
+from gristmill.adapters.sqlite.state.identities import mapping_row
 from gristmill.domain.commit import Commit, CommitOutcome, Committed, Quarantine, RunCommit
 from gristmill.domain.ids import ItemId
+from gristmill.domain.item import Item
 from gristmill.domain.log import Lease
 from gristmill.domain.run import Event, RunStatus
 
@@ -37,10 +40,8 @@ STATUS_CODES = {status: code for code, status in enumerate(STATUSES)}
 COMMITTED = Committed()
 """The one instance that guards hand out."""
 
-Row = tuple[int, ...]
 
-
-class PackedRun(NamedTuple):
+class PackedRun(msgspec.Struct, frozen=True, gc=False):
     """A run that is to be written. It is open when its record is not accepted in this commit."""
 
     commit: RunCommit
@@ -53,20 +54,23 @@ class PackedRun(NamedTuple):
 
 @dataclass(slots=True)
 class Layout:
-    """Rows for the statements of a turn, as JSON; blobs lie in one slab that rows point into.
+    """Rows for the statements of a turn, each table's laid end to end, with the columns that are named.
 
     Attributes:
-        runs: by (generator, is open).
-        new_ids, events, effects: empty when there is none.
+        runs: by (generator, is open): run id, item id, position, status, body.
+        items: item id, revision, body.
+        new_ids: see `mapping_row`.
+        events: item id, body.
+        effects: run id, task, sink, mode, body.
+        has_rivals: two runs bring different new ids for the same input id.
     """
 
-    runs: dict[tuple[str, bool], str]
-    items: str
-    item_count: int
-    new_ids: str
-    events: str
-    effects: str
-    blobs: bytearray
+    runs: defaultdict[tuple[str, bool], list[Any]] = field(default_factory=lambda: defaultdict(list))
+    items: list[Any] = field(default_factory=list)
+    new_ids: list[Any] = field(default_factory=list)
+    events: list[Any] = field(default_factory=list)
+    effects: list[Any] = field(default_factory=list)
+    has_rivals: bool = False
 
 
 @dataclass(slots=True)
@@ -77,7 +81,6 @@ class PackedCommits:
         groups: indexes of entries that stand or fall together.
         leases: the lease of each group that has one, by the group's number.
         layout: for all runs; made again where some of them drop out.
-        has_twins: two entries bring a new id for the same input id; usually two plans of one record.
     """
 
     commits: Sequence[Commit]
@@ -85,7 +88,6 @@ class PackedCommits:
     leases: dict[int, Lease]
     runs: dict[int, PackedRun]
     layout: Layout | None
-    has_twins: bool
 
     def quarantines(self, outcomes: Sequence[CommitOutcome]) -> list[Quarantine]:
         """Return the quarantines that may be written."""
@@ -109,23 +111,25 @@ def pack_commits(commits: Sequence[Commit]) -> PackedCommits:
     leases: dict[int, Lease] = {}
     runs: dict[int, PackedRun] = {}
     for number, indexes in enumerate(groups):
-        members = [commits[index] for index in indexes]
-        lease = members[0].lease
+        lease = commits[indexes[0]].lease
         if lease is not None:
             leases[number] = lease
-        is_open = lease is None or not any(isinstance(one, Quarantine) or one.accept for one in members)
-        for index, commit in zip(indexes, members, strict=True):
+        is_open = lease is None or not _accepts([commits[index] for index in indexes])
+        for index in indexes:
+            commit = commits[index]
             if isinstance(commit, RunCommit):
                 runs[index] = PackedRun(commit, is_open)
-    new_names = [(one.item.source, one.item.input_id) for one, _ in runs.values() if one.is_new_item]
     return PackedCommits(
         commits=commits,
         groups=groups,
         leases=leases,
         runs=runs,
         layout=lay_out(runs.values()) if runs else None,
-        has_twins=len(set(new_names)) < len(new_names),
     )
+
+
+def _accepts(together: Sequence[Commit]) -> bool:
+    return any([isinstance(commit, Quarantine) or commit.accept for commit in together])
 
 
 def pack_events(events: Sequence[Event]) -> list[tuple[ItemId, bytes]]:
@@ -137,76 +141,42 @@ def pack_events(events: Sequence[Event]) -> list[tuple[ItemId, bytes]]:
 
 
 def lay_out(runs: Iterable[PackedRun]) -> Layout:
-    """Encode runs into one slab, with the rows that point into it.
+    """Encode runs into rows.
 
     Raises:
         UsageError: a value cannot be encoded.
     """
-    rows = _Rows()
+    layout = Layout()
+    newest: dict[ItemId, Item] = {}
+    named: dict[tuple[str, str, str], ItemId] = {}
     for run in runs:
-        rows.add_run(run)
-    for commit in rows.newest.values():
-        rows.add_item(commit)
-    return Layout(
-        runs={kind: to_json(of_kind) for kind, of_kind in rows.runs.items()},
-        items=to_json(rows.items),
-        item_count=len(rows.items),
-        new_ids=to_json(rows.new_ids) if rows.new_ids else "",
-        events=to_json(rows.events) if rows.events else "",
-        effects=to_json(rows.effects) if rows.effects else "",
-        blobs=rows.slab,
-    )
-
-
-@dataclass(slots=True)
-class _Rows:
-    """Rows point into the slab by start (from 1, as `substr` counts) and length."""
-
-    slab: bytearray = field(default_factory=bytearray)
-    runs: defaultdict[tuple[str, bool], list[Row]] = field(default_factory=lambda: defaultdict(list))
-    items: list[Row] = field(default_factory=list)
-    new_ids: list[MappingRow] = field(default_factory=list)
-    events: list[Row] = field(default_factory=list)
-    effects: list[tuple[int | str, ...]] = field(default_factory=list)
-    newest: dict[ItemId, RunCommit] = field(default_factory=dict)
-
-    def add_run(self, run: PackedRun) -> None:
-        """Lay out a run and what hangs on it; the run id (16 bytes) lies before its body."""
-        commit, is_open = run
-        item, slab = commit.item, self.slab
-        start = len(slab)
-        slab += bytes.fromhex(commit.run_id)
-        pack_run(commit, slab)
-        row = (start + 1, len(slab) - start, item.item_id, commit.position, STATUS_CODES[commit.status])
-        self.runs[commit.generator, is_open].append(row)
+        commit = run.commit
+        item = commit.item
+        run_id = bytes.fromhex(commit.run_id)
+        status = STATUS_CODES[commit.status]
+        layout.runs[commit.generator, run.is_open] += (run_id, item.item_id, commit.position, status, pack_run(commit))
         if commit.events:
-            self._add_events(commit.events)
+            layout.events += _event_rows(commit.events)
         for effect in commit.effects:
-            row_of_effect = (start + 1, effect.task, effect.sink, effect.mode, *self._place(pack(effect)))
-            self.effects.append(row_of_effect)
+            layout.effects += (run_id, effect.task, effect.sink, effect.mode, pack(effect))
         if commit.is_new_item:
-            self.new_ids.append(mapping_row(item.tenant, item.source, item.input_id, item.item_id))
-        known = self.newest.setdefault(item.item_id, commit)
-        if item.revision > known.item.revision:
-            self.newest[item.item_id] = commit
+            name = (item.tenant, item.source, item.input_id)
+            if name not in named:
+                named[name] = item.item_id
+                layout.new_ids += mapping_row(item.tenant, item.source, item.input_id, item.item_id)
+            elif named[name] != item.item_id:
+                layout.has_rivals = True
+        known = newest.setdefault(item.item_id, item)
+        if item.revision > known.revision:
+            newest[item.item_id] = item
+    for item in newest.values():
+        layout.items += (item.item_id, item.revision, pack_item(item))
+    return layout
 
-    def add_item(self, commit: RunCommit) -> None:
-        """Lay out an item."""
-        start = len(self.slab)
-        pack_item(commit.item, self.slab)
-        self.items.append((commit.item.item_id, commit.item.revision, start + 1, len(self.slab) - start))
 
-    def _add_events(self, events: Sequence[Event]) -> None:
-        first = events[0].item_id
-        for event in events:
-            if event.item_id != first:
-                self.events += [(item_id, *self._place(blob)) for item_id, blob in pack_events(events)]
-                return
-        start = len(self.slab)
-        pack_into(events, self.slab)
-        self.events.append((first, start + 1, len(self.slab) - start))
-
-    def _place(self, blob: bytes) -> tuple[int, int]:
-        start = len(self.slab)
-        self.slab += blob
-        return start + 1, len(blob)
+def _event_rows(events: Sequence[Event]) -> Iterable[Any]:
+    first = events[0].item_id
+    for event in events:
+        if event.item_id != first:
+            return chain.from_iterable(pack_events(events))
+    return first, pack(events)

@@ -41,9 +41,7 @@ def replace_run(turn: Turn, run: PackedRun) -> Counter[str]:
     run_row, old_status, old_body = turn.db.execute(READ, _key(turn, run)).get
     effects = merge_effects(unpack_effects(old_body), commit.effects)
     columns = (commit.item.item_id, STATUS_CODES[commit.status], run.is_open)
-    body = bytearray()
-    pack_run(commit, body, effects)
-    turn.db.execute(REPLACE, (run_row, *columns, bytes(body)))
+    turn.db.execute(REPLACE, (run_row, *columns, pack_run(commit, effects)))
     for effect in commit.effects:
         turn.db.execute(EFFECT, (commit.run_id, effect.task, effect.sink, effect.mode, pack(effect)))
     for item_id, events in pack_events(_new_events(turn, commit.events)):

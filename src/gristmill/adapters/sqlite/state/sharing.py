@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import msgspec
 
 from gristmill.adapters.packing import pack
 from gristmill.adapters.placed import PlacedContribution, slot_of, unpack_contributed
-from gristmill.adapters.sqlite.file.rows import Slab, from_json, to_json
+from gristmill.adapters.sqlite.file.rows import from_json, to_json, write_rows
 from gristmill.adapters.sqlite.file.writer import Turn
 from gristmill.adapters.sqlite.state.forest import Node, unite_groups
 from gristmill.adapters.sqlite.state.packed import PackedRun
@@ -27,12 +31,10 @@ Sighting = tuple[str, str, int, int, ItemId]
 READ_GIVEN = "SELECT item_id, body FROM contribution WHERE item_id IN (SELECT value FROM json_each(?))"
 COUNT_GIVEN = "SELECT count(*) FROM contribution WHERE item_id IN (SELECT value FROM json_each(?))"
 WRITE_GIVEN = """
-INSERT OR REPLACE INTO contribution(item_id, body)
-SELECT value ->> 0, substr(?2, value ->> 1, value ->> 2) FROM jsonb_each(?1)
+INSERT OR REPLACE INTO contribution(item_id, body) SELECT * FROM {rows}
 """
 INSERT_SIGHTINGS = """
-INSERT OR IGNORE INTO sighting(space_id, key, at_ms, position, item_id)
-SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM jsonb_each(?)
+INSERT OR IGNORE INTO sighting(space_id, key, at_ms, position, item_id) SELECT * FROM {rows}
 """
 DELETE_SIGHTING = """
 DELETE FROM sighting WHERE space_id = ? AND key = ? AND at_ms = ? AND position = ? AND item_id = ?
@@ -41,7 +43,7 @@ HOLDERS = """
 SELECT json_group_array(json_array(key, item_id)) FROM join_key
 WHERE space_id = ?1 AND key IN (SELECT value FROM json_each(?2))
 """
-INSERT_KEYS = "INSERT INTO join_key(space_id, key, item_id) SELECT ?1, value ->> 0, value ->> 1 FROM jsonb_each(?2)"
+INSERT_KEYS = "INSERT INTO join_key(space_id, key, item_id) SELECT ?1, * FROM {rows}"
 CHAINS = """
 WITH RECURSIVE up(item_id) AS (
     SELECT value FROM json_each(?2)
@@ -52,7 +54,7 @@ FROM up CROSS JOIN join_member m ON m.space_id = ?1 AND m.item_id = up.item_id
 """
 WRITE_MEMBERS = """
 INSERT OR REPLACE INTO join_member(space_id, item_id, parent, size, leader_position, leader)
-SELECT ?1, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM jsonb_each(?2)
+SELECT ?1, * FROM {rows}
 """
 
 
@@ -105,9 +107,10 @@ def _read_given(turn: Turn, given: Iterable[ItemId]) -> dict[ItemId, Slots]:
 
 def _write_given(turn: Turn, changed: Mapping[ItemId, Slots]) -> None:
     if changed:
-        slab = Slab()
-        rows = [(item_id, *slab.add(pack(list(slots.values())))) for item_id, slots in changed.items()]
-        turn.db.execute(WRITE_GIVEN, (to_json(rows), slab.join()))
+        rows: list[Any] = []
+        for item_id, slots in changed.items():
+            rows += (item_id, pack(list(slots.values())))
+        write_rows(turn.db, WRITE_GIVEN, rows, width=2)
 
 
 def _write_sightings(turn: Turn, before: Mapping[ItemId, Slots], after: Mapping[ItemId, Slots]) -> None:
@@ -116,9 +119,10 @@ def _write_sightings(turn: Turn, before: Mapping[ItemId, Slots], after: Mapping[
     new = {sighting for item_id, slots in after.items() for sighting in find_sightings(item_id, slots.values())}
     for space, *rest in sorted(old - new):
         turn.db.execute(DELETE_SIGHTING, (turn.names.space(space), *rest))
-    rows = [(turn.names.space(space), *rest) for space, *rest in sorted(new - old)]
-    if rows:
-        turn.db.execute(INSERT_SIGHTINGS, (to_json(rows),))
+    rows: list[Any] = []
+    for space, *rest in sorted(new - old):
+        rows += (turn.names.space(space), *rest)
+    write_rows(turn.db, INSERT_SIGHTINGS, rows, width=5)
 
 
 def _joins_by_space(
@@ -150,7 +154,6 @@ def _join(turn: Turn, space_id: int, joins: Sequence[tuple[ItemId, int, tuple[st
     rows = from_json(turn.db.execute(CHAINS, (space_id, to_json(items))).get)
     forest = {row[0]: Node(*row) for row in rows}
     changed = unite_groups(forest, [(item_id, position) for item_id, position, _ in joins], ties)
-    if new_keys:
-        turn.db.execute(INSERT_KEYS, (space_id, to_json(list(new_keys.items()))))
-    if changed:
-        turn.db.execute(WRITE_MEMBERS, (space_id, to_json(changed)))
+    write_rows(turn.db, INSERT_KEYS, list(chain.from_iterable(new_keys.items())), width=2, constants=(space_id,))
+    members = list(chain.from_iterable(msgspec.structs.astuple(node) for node in changed))
+    write_rows(turn.db, WRITE_MEMBERS, members, width=5, constants=(space_id,))
