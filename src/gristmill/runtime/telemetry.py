@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any, TextIO
 
+import msgspec
+
 from gristmill.domain.errors import UsageError
 
 __all__ = ["clear_metrics", "configure_logging", "forget_process", "prepare_metrics", "render_metrics"]
@@ -63,13 +65,12 @@ def render_metrics(folder: Path) -> str:
 
 def configure_logging(process: str, *, level: str, file: Path | None) -> None:
     """Log JSON lines with the name of the process, to a file or to standard error."""
-    import orjson
     import structlog
 
     stream: TextIO = file.open("a", buffering=1, encoding="utf-8") if file is not None else sys.stderr
 
     def render(_logger: object, _name: str, event: Any) -> str:
-        return orjson.dumps(event, default=repr, option=orjson.OPT_NON_STR_KEYS).decode()
+        return msgspec.json.encode(event, enc_hook=repr).decode()
 
     structlog.configure(
         processors=[
