@@ -20,7 +20,7 @@ LOOK_S = 0.02
 COMMAND_TIMEOUT_S = 90
 COMMAND = [sys.executable, "-m", "gristmill"]
 
-FACELESS = {"GRISTMILL_API__ENABLED": "false", "GRISTMILL_API__PORT": "0"}
+FACELESS = {"GRISTMILL_API__ENABLED": "false", "GRISTMILL_API__PORT": "0", "GRISTMILL_GRPC__ENABLED": "off"}
 """Groups of tests serve no HTTP unless they ask for it, and then on a port of their own."""
 
 SLOW_FLOW = '''

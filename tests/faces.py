@@ -12,6 +12,7 @@ import msgspec
 
 from gristmill import Item, Label, Plan, cell, task
 from gristmill.adapters.memory import MemoryStore
+from gristmill.adapters.sqlite import SqliteStore
 from gristmill.api.app import build_app
 from gristmill.api.describe import describe, render
 from gristmill.api.routes import OPERATIONS
@@ -53,11 +54,11 @@ LOUD = Flow("loud", plans=[Plan("loud", tasks=[shout]), Plan("slow", tasks=[fore
 
 
 class Face:
-    """Services over memory, and a client that calls them."""
+    """Services over a store, in memory unless another is given, and a client that calls them."""
 
-    def __init__(self, **options: Any) -> None:
-        self.clock = FakeClock()
-        self.store = MemoryStore(self.clock)
+    def __init__(self, store: MemoryStore | SqliteStore | None = None, *, clock: FakeClock | None = None) -> None:
+        self.clock = clock or FakeClock()
+        self.store = store or MemoryStore(self.clock)
         self.ids = SegmentIds(self.store.state, self.clock)
         self.health = HealthReport("serving", (ServiceHealth(""), ServiceHealth("dispatcher"), ServiceHealth("engine")))
         registry = build_registry([LOUD])
@@ -80,7 +81,6 @@ class Face:
             description=render(describe(OPERATIONS)),
             sources=self.sources,
             definitions=self.store.definitions,
-            **options,
         )
         self.app = build_app(self.services)
         self.client = httpx.AsyncClient(
@@ -103,9 +103,11 @@ class Face:
 
 
 @asynccontextmanager
-async def face(**options: Any) -> AsyncIterator[Face]:
+async def face(
+    store: MemoryStore | SqliteStore | None = None, *, clock: FakeClock | None = None
+) -> AsyncIterator[Face]:
     """Return services that are ready to be called."""
-    made = Face(**options)
+    made = Face(store, clock=clock)
     fetching = asyncio.create_task(made.ids.run())
     try:
         yield made

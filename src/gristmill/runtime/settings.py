@@ -11,8 +11,9 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from gristmill.runtime.settings_faces import ApiSection, CredentialsSection, GrpcSection
+
 __all__ = [
-    "ApiSection",
     "DispatcherSection",
     "EngineSection",
     "FlowsSection",
@@ -120,17 +121,6 @@ class MediaSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     decoders: Annotated[Positive, Meta(le=64, description="processes of one engine that decode pictures")] = 2
 
 
-class ApiSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The HTTP interface of `gristmill up`."""
-
-    enabled: Annotated[bool, Meta(description="whether HTTP is served, and published items are taken")] = True
-    host: Annotated[str, Meta(min_length=1, description="address to listen on; the default is this machine alone")] = (
-        "127.0.0.1"
-    )
-    port: Annotated[int, Meta(ge=0, le=65_535, description="0 takes any that is free")] = 8080
-    plans: Annotated[tuple[str, ...], Meta(description="plan keys that published items go through")] = ("screen",)
-
-
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything that can be set."""
 
@@ -143,3 +133,5 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     screen: ScreenSection = ScreenSection()
     media: MediaSection = MediaSection()
     api: ApiSection = ApiSection()
+    grpc: GrpcSection = GrpcSection()
+    credentials: CredentialsSection = CredentialsSection()

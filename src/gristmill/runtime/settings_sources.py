@@ -22,7 +22,7 @@ ENV_FILE_SUFFIX = "_FILE"
 
 PATH_KEYS = (
     *("main.state_dir", "main.log_file", "flows.paths", "sources.paths", "screen.rules", "screen.head"),
-    *("media.match_lists", "media.folder"),
+    *("media.match_lists", "media.folder", "credentials.key_file", "credentials.token_file"),
 )
 """Relative paths in a file are meant from the folder of that file."""
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import msgspec
 import structlog
-from msgspec import Meta
 
 from gristmill.api.calls import Call, Operation, Reply, decode_cursor, encode_cursor, reply
 from gristmill.api.problems import problem
 from gristmill.api.services import Services
+from gristmill.api.shapes.letters import (
+    DoneView,
+    FailureView,
+    LetterQuery,
+    LettersView,
+    LetterView,
+    QuarantinePageView,
+    QuarantineQuery,
+    QuarantineView,
+)
 from gristmill.api.views.times import write_time
 from gristmill.domain.front.access import Principal
 from gristmill.domain.input_key import TENANT_DEFAULT
@@ -19,91 +25,12 @@ from gristmill.intake.publish.native import tenant_of
 
 __all__ = ["DEAD_LETTER_OPERATIONS"]
 
-PAGE_MAX = 200
 VALUE_CHARS_MAX = 64 * 1024
 
 _log = structlog.get_logger()
 
 
-class LetterQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which dead letters."""
-
-    topic: Annotated[str, Meta(max_length=256)] = ""
-    group: Annotated[str, Meta(max_length=256)] = ""
-    cursor: Annotated[str, Meta(max_length=64, description="`next` of the page before")] = ""
-    limit: Annotated[int, Meta(ge=1, le=PAGE_MAX)] = 50
-
-
-class FailureView(msgspec.Struct, frozen=True):
-    """One of the failures that led there."""
-
-    at: str
-    owner: str
-    error: str
-
-
-class LetterView(msgspec.Struct, frozen=True, kw_only=True):
-    """A record that was given up. `value` is cut after 64 Ki characters."""
-
-    dead_letter_id: str
-    topic: str
-    group: str
-    offset: str
-    attempt: int
-    failed_at: str
-    error_class: str
-    error: str
-    task: str
-    plans: tuple[str, ...]
-    history: tuple[FailureView, ...]
-    headers: dict[str, str]
-    value: str
-
-
-class LettersView(msgspec.Struct, frozen=True):
-    """A page, oldest first; go on with `next` until it is null."""
-
-    dead_letters: list[LetterView]
-    next: str | None
-
-
-class DoneView(msgspec.Struct, frozen=True):
-    """It is done."""
-
-    dead_letter_id: str
-    status: str
-
-
-class QuarantineQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which entries."""
-
-    generator: Annotated[str, Meta(max_length=256)] = ""
-    cursor: Annotated[str, Meta(max_length=64, description="`next` of the page before")] = ""
-    limit: Annotated[int, Meta(ge=1, le=PAGE_MAX)] = 50
-
-
-class QuarantineView(msgspec.Struct, frozen=True, kw_only=True):
-    """A record that never became an item, with all its faults. `raw` is cut after 64 Ki characters."""
-
-    quarantine_id: str
-    source: str
-    source_revision: int
-    generator: str
-    position: str
-    at: str
-    reason: str
-    violations: tuple[str, ...]
-    raw: str
-
-
-class QuarantinePageView(msgspec.Struct, frozen=True):
-    """A page by position; go on with `next` until it is null."""
-
-    quarantine: list[QuarantineView]
-    next: str | None
-
-
-async def list_letters(services: Services, call: Call) -> Reply:
+async def _list_letters(services: Services, call: Call) -> Reply:
     """List open dead letters, oldest first."""
     query = call.read_query(LetterQuery)
     after = decode_cursor(query.cursor) or 0
@@ -113,12 +40,12 @@ async def list_letters(services: Services, call: Call) -> Reply:
     return reply(LettersView([_view(letter) for letter in visible], following))
 
 
-async def show_letter(services: Services, call: Call) -> Reply:
+async def _show_letter(services: Services, call: Call) -> Reply:
     """Show a dead letter."""
     return reply(_view(await _find(services, call)))
 
 
-async def requeue_letter(services: Services, call: Call) -> Reply:
+async def _requeue_letter(services: Services, call: Call) -> Reply:
     """Make it a record again, with a fresh budget of attempts."""
     letter = await _find(services, call)
     if not await services.log.requeue(letter.dead_letter_id):
@@ -126,7 +53,7 @@ async def requeue_letter(services: Services, call: Call) -> Reply:
     return _done(letter, "requeued", call.principal)
 
 
-async def drop_letter(services: Services, call: Call) -> Reply:
+async def _drop_letter(services: Services, call: Call) -> Reply:
     """Close it for good; its record never comes back."""
     letter = await _find(services, call)
     if not await services.log.drop(letter.dead_letter_id):
@@ -134,7 +61,7 @@ async def drop_letter(services: Services, call: Call) -> Reply:
     return _done(letter, "dropped", call.principal)
 
 
-async def list_quarantine(services: Services, call: Call) -> Reply:
+async def _list_quarantine(services: Services, call: Call) -> Reply:
     """List records that never became an item. They have no tenant, so only the default one's callers see them."""
     query = call.read_query(QuarantineQuery)
     after = decode_cursor(query.cursor) or 0
@@ -204,7 +131,7 @@ DEAD_LETTER_OPERATIONS = (
         path="/v1/dead-letters",
         summary="List records that were given up",
         access="viewer",
-        handle=list_letters,
+        handle=_list_letters,
         query=LetterQuery,
         answer=LettersView,
     ),
@@ -214,7 +141,7 @@ DEAD_LETTER_OPERATIONS = (
         path="/v1/dead-letters/{dead_letter_id}",
         summary="Show a record that was given up",
         access="viewer",
-        handle=show_letter,
+        handle=_show_letter,
         answer=LetterView,
         problems=("not-found",),
     ),
@@ -224,7 +151,7 @@ DEAD_LETTER_OPERATIONS = (
         path="/v1/dead-letters/{dead_letter_id}/requeue",
         summary="Give a record another chance",
         access="operator",
-        handle=requeue_letter,
+        handle=_requeue_letter,
         answer=DoneView,
         problems=("not-found", "conflict"),
     ),
@@ -234,7 +161,7 @@ DEAD_LETTER_OPERATIONS = (
         path="/v1/dead-letters/{dead_letter_id}/drop",
         summary="Close a dead letter for good",
         access="operator",
-        handle=drop_letter,
+        handle=_drop_letter,
         answer=DoneView,
         problems=("not-found", "conflict"),
     ),
@@ -244,7 +171,7 @@ DEAD_LETTER_OPERATIONS = (
         path="/v1/quarantine",
         summary="List records that never became an item",
         access="viewer",
-        handle=list_quarantine,
+        handle=_list_quarantine,
         query=QuarantineQuery,
         answer=QuarantinePageView,
     ),

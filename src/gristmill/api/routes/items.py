@@ -2,84 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import msgspec
-from msgspec import Meta
-
 from gristmill.api.calls import Call, Operation, Parameter, Reply, decode_cursor, encode_cursor, reply
 from gristmill.api.problems import ProblemRaised, problem
-from gristmill.api.reading import Dossier, ItemFilter, Standing, read_dossier, search_items
+from gristmill.api.reading import Dossier, ItemFilter, read_dossier, search_items
 from gristmill.api.services import Services
+from gristmill.api.shapes.lists import EventsView, ExplainView, ItemPageView, ItemQuery, RunsView, SharedView
 from gristmill.api.views.items import ItemView, compute_etag, view_found, view_item, view_unwritten
-from gristmill.api.views.labels import LabelView, view_label
-from gristmill.api.views.runs import EventView, RunView, view_event, view_run
+from gristmill.api.views.labels import view_label
+from gristmill.api.views.runs import view_event, view_run
 from gristmill.api.views.times import read_time
 from gristmill.domain.ids import ItemId
 
 __all__ = ["ITEM_OPERATIONS", "read_visible"]
 
-PAGE_ITEMS_MAX = 200
-Word = Annotated[str, Meta(max_length=256)]
 
-
-class ItemQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which items; an absent parameter stands for any."""
-
-    label: Annotated[str, Meta(max_length=129, description="one that holds; `-` in front: was negated")] = ""
-    status: Annotated[Standing | None, Meta(description="where the item stands")] = None
-    kind: Word = ""
-    author: Word = ""
-    source: Word = ""
-    text: Annotated[str, Meta(max_length=256, description="part of the text, whatever the case")] = ""
-    since: Annotated[str, Meta(max_length=64, description="written at or after this RFC 3339 time")] = ""
-    until: Annotated[str, Meta(max_length=64, description="written before this RFC 3339 time")] = ""
-    cursor: Annotated[str, Meta(max_length=64, description="`next` of the page before")] = ""
-    limit: Annotated[int, Meta(ge=1, le=PAGE_ITEMS_MAX)] = 50
-
-
-class ItemPageView(msgspec.Struct, frozen=True):
-    """A page, newest first. A page may be short or empty and still have a `next`: go on until it is null."""
-
-    items: list[ItemView]
-    next: str | None
-
-
-class RunsView(msgspec.Struct, frozen=True):
-    """All runs of an item, oldest first."""
-
-    runs: list[RunView]
-
-
-class EventsView(msgspec.Struct, frozen=True):
-    """The events of an item in the order they were committed."""
-
-    events: list[EventView]
-
-
-class SharedView(msgspec.Struct, frozen=True):
-    """What an item has in common with others: a group with its leader, or a count."""
-
-    space: str
-    keys: tuple[str, ...]
-    label: str
-    leader_item_id: str | None
-    leader_input_id: str
-    size: int
-    task: str
-
-
-class ExplainView(msgspec.Struct, frozen=True):
-    """Why an item is labelled as it is: every run, task, event, shared key and word of a person."""
-
-    item: ItemView
-    runs: list[RunView]
-    shared: list[SharedView]
-    labels: list[LabelView]
-    events: list[EventView]
-
-
-async def list_items(services: Services, call: Call) -> Reply:
+async def _list_items(services: Services, call: Call) -> Reply:
     """Find items, newest first."""
     query = call.read_query(ItemQuery)
     wanted = ItemFilter(
@@ -105,7 +42,7 @@ async def list_items(services: Services, call: Call) -> Reply:
     return reply(ItemPageView([view_found(found) for found in page.items], following))
 
 
-async def show_item(services: Services, call: Call) -> Reply:
+async def _show_item(services: Services, call: Call) -> Reply:
     """Show an item. One that was published and not processed yet is `pending`."""
     item_id = call.item_id()
     dossier = await _try_read(services, item_id)
@@ -122,19 +59,19 @@ async def show_item(services: Services, call: Call) -> Reply:
     return reply(view_item(dossier), headers={"ETag": etag})
 
 
-async def list_runs(services: Services, call: Call) -> Reply:
+async def _list_runs(services: Services, call: Call) -> Reply:
     """List the runs of an item with their tasks."""
     dossier = await read_visible(services, call)
     return reply(RunsView([view_run(run) for run in dossier.runs]))
 
 
-async def list_events(services: Services, call: Call) -> Reply:
+async def _list_events(services: Services, call: Call) -> Reply:
     """List the events of an item."""
     dossier = await read_visible(services, call)
     return reply(EventsView([view_event(event) for event in dossier.events]))
 
 
-async def explain_item(services: Services, call: Call) -> Reply:
+async def _explain_item(services: Services, call: Call) -> Reply:
     """Tell why an item is labelled as it is."""
     dossier = await read_visible(services, call)
     shared = [
@@ -191,7 +128,7 @@ ITEM_OPERATIONS = (
         path="/v1/items",
         summary="Find items, newest first",
         access="viewer",
-        handle=list_items,
+        handle=_list_items,
         query=ItemQuery,
         answer=ItemPageView,
     ),
@@ -201,7 +138,7 @@ ITEM_OPERATIONS = (
         path="/v1/items/{item_id}",
         summary="Show an item with its labels and fields",
         access="viewer",
-        handle=show_item,
+        handle=_show_item,
         headers=(IF_NONE_MATCH,),
         answer=ItemView,
         further_statuses={304: "It has not changed"},
@@ -213,7 +150,7 @@ ITEM_OPERATIONS = (
         path="/v1/items/{item_id}/runs",
         summary="List the runs of an item with their tasks",
         access="viewer",
-        handle=list_runs,
+        handle=_list_runs,
         answer=RunsView,
         problems=("not-found",),
     ),
@@ -223,7 +160,7 @@ ITEM_OPERATIONS = (
         path="/v1/items/{item_id}/events",
         summary="List the events of an item",
         access="viewer",
-        handle=list_events,
+        handle=_list_events,
         answer=EventsView,
         problems=("not-found",),
     ),
@@ -233,7 +170,7 @@ ITEM_OPERATIONS = (
         path="/v1/items/{item_id}/explain",
         summary="Tell why an item is labelled as it is",
         access="viewer",
-        handle=explain_item,
+        handle=_explain_item,
         answer=ExplainView,
         problems=("not-found",),
     ),

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import msgspec
-from msgspec import Meta
 
 from gristmill.api.calls import Call, Operation, Parameter, Reply, read_json, reply
 from gristmill.api.calls.bodies import check_text
@@ -13,6 +10,7 @@ from gristmill.api.problems import problem
 from gristmill.api.reading import Dossier, read_dossier
 from gristmill.api.routes.items import read_visible
 from gristmill.api.services import Services
+from gristmill.api.shapes.judging import ApplyRequest, NegateRequest
 from gristmill.api.views.items import ItemView, compute_etag, view_item
 from gristmill.domain.errors import StaleRead
 from gristmill.domain.front.label_fact import ITEM_WITHOUT_FACTS, LabelFact
@@ -21,33 +19,12 @@ __all__ = ["LABEL_OPERATIONS"]
 
 IF_MATCH = Parameter("If-Match", "the ETag that you have seen; refused if the item has changed since")
 
-Val = Annotated[str, Meta(pattern="^[a-z](?:[a-z-]{0,126}[a-z])?$")]
-Reason = Annotated[str, Meta(min_length=1, max_length=2_000, description="why, for whoever looks at it later")]
-Actor = Annotated[str, Meta(max_length=128, description="who decided, where the token serves several people")]
-
-
-class NegateRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A label that does not hold, and why."""
-
-    val: Val
-    reason: Reason
-    actor: Actor = ""
-
-
-class ApplyRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A label that holds, and why."""
-
-    val: Val
-    reason: Reason
-    actor: Actor = ""
-    score: Annotated[float, Meta(ge=0.0, le=1.0)] = 1.0
-
 
 _negate_decoder = msgspec.json.Decoder(NegateRequest)
 _apply_decoder = msgspec.json.Decoder(ApplyRequest)
 
 
-async def negate_label(services: Services, call: Call) -> Reply:
+async def _negate_label(services: Services, call: Call) -> Reply:
     """Say that a label does not hold; later runs that give it again change nothing about that."""
     request = await read_json(call, _negate_decoder)
     dossier = await read_visible(services, call)
@@ -56,7 +33,7 @@ async def negate_label(services: Services, call: Call) -> Reply:
     return await _say(services, call, dossier, _fact(services, call, dossier, request, is_negated=True))
 
 
-async def apply_label(services: Services, call: Call) -> Reply:
+async def _apply_label(services: Services, call: Call) -> Reply:
     """Say that a label holds, one that was negated too."""
     request = await read_json(call, _apply_decoder)
     dossier = await read_visible(services, call)
@@ -105,7 +82,7 @@ LABEL_OPERATIONS = (
         path="/v1/items/{item_id}/labels:negate",
         summary="Say that a label does not hold",
         access="reviewer",
-        handle=negate_label,
+        handle=_negate_label,
         headers=(IF_MATCH,),
         body=NegateRequest,
         answer=ItemView,
@@ -118,7 +95,7 @@ LABEL_OPERATIONS = (
         path="/v1/items/{item_id}/labels:apply",
         summary="Say that a label holds",
         access="reviewer",
-        handle=apply_label,
+        handle=_apply_label,
         headers=(IF_MATCH,),
         body=ApplyRequest,
         answer=ItemView,

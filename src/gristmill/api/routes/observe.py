@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import msgspec
-from msgspec import Meta
-
 from gristmill.api.calls import Call, Operation, Reply, reply
 from gristmill.api.problems import CATALOGUE, problem
 from gristmill.api.services import Services
+from gristmill.api.shapes.probes import ProbeQuery, ProbeView, ProblemView, ServiceView
 from gristmill.domain.front.health import Probe
 
 __all__ = ["OBSERVE_OPERATIONS"]
@@ -17,59 +13,27 @@ __all__ = ["OBSERVE_OPERATIONS"]
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
-class ProbeQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """How much to tell."""
-
-    verbose: Annotated[str, Meta(max_length=8, description="present: the state of each service")] | None = None
-
-
-class ServiceView(msgspec.Struct, frozen=True):
-    """One service; the empty name is the whole group."""
-
-    name: str
-    serving: bool
-    reasons: tuple[str, ...]
-
-
-class ProbeView(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Answer of a probe: 200 when it holds, else 503 with the reasons."""
-
-    ok: bool
-    phase: str
-    reasons: tuple[str, ...]
-    services: tuple[ServiceView, ...] = ()
-
-
-class ProblemView(msgspec.Struct, frozen=True):
-    """An entry of the catalogue."""
-
-    type: str
-    title: str
-    status: int
-    advice: str
-
-
-async def answer_startup(services: Services, call: Call) -> Reply:
+async def _answer_startup(services: Services, call: Call) -> Reply:
     """Say whether every process has started."""
     return _answer(services, call, "startup")
 
 
-async def answer_live(services: Services, call: Call) -> Reply:
+async def _answer_live(services: Services, call: Call) -> Reply:
     """Say whether the main process makes progress; nothing outside it is looked at."""
     return _answer(services, call, "live")
 
 
-async def answer_ready(services: Services, call: Call) -> Reply:
+async def _answer_ready(services: Services, call: Call) -> Reply:
     """Say whether the group serves and is not about to stop."""
     return _answer(services, call, "ready")
 
 
-async def show_metrics(services: Services, call: Call) -> Reply:
+async def _show_metrics(services: Services, call: Call) -> Reply:
     """Return the counters of all processes."""
     return Reply((await services.metrics()).encode(), media_type=METRICS_TYPE)
 
 
-async def show_problem(services: Services, call: Call) -> Reply:
+async def _show_problem(services: Services, call: Call) -> Reply:
     """Explain a type of problem."""
     kind = CATALOGUE.get(call.path_values["name"])
     if kind is None:
@@ -77,7 +41,7 @@ async def show_problem(services: Services, call: Call) -> Reply:
     return reply(ProblemView(kind.type_uri, kind.title, kind.status, kind.advice))
 
 
-async def show_description(services: Services, call: Call) -> Reply:
+async def _show_description(services: Services, call: Call) -> Reply:
     """Return the OpenAPI document of this API."""
     return Reply(services.description)
 
@@ -99,7 +63,7 @@ OBSERVE_OPERATIONS = (
         path="/openapi.json",
         summary="This description",
         access="public",
-        handle=show_description,
+        handle=_show_description,
     ),
     Operation(
         operation_id="startupz",
@@ -107,7 +71,7 @@ OBSERVE_OPERATIONS = (
         path="/startupz",
         summary="Whether every process has started",
         access="public",
-        handle=answer_startup,
+        handle=_answer_startup,
         query=ProbeQuery,
         answer=ProbeView,
         further_statuses={503: "Not now, with the reasons"},
@@ -118,7 +82,7 @@ OBSERVE_OPERATIONS = (
         path="/livez",
         summary="Whether the main process makes progress",
         access="public",
-        handle=answer_live,
+        handle=_answer_live,
         query=ProbeQuery,
         answer=ProbeView,
         further_statuses={503: "Not now, with the reasons"},
@@ -129,7 +93,7 @@ OBSERVE_OPERATIONS = (
         path="/readyz",
         summary="Whether the group serves",
         access="public",
-        handle=answer_ready,
+        handle=_answer_ready,
         query=ProbeQuery,
         answer=ProbeView,
         further_statuses={503: "Not now, with the reasons"},
@@ -140,7 +104,7 @@ OBSERVE_OPERATIONS = (
         path="/metrics",
         summary="Counters of all processes for Prometheus",
         access="viewer",
-        handle=show_metrics,
+        handle=_show_metrics,
         answer_media_type=METRICS_TYPE,
     ),
     Operation(
@@ -149,7 +113,7 @@ OBSERVE_OPERATIONS = (
         path="/problems/{name}",
         summary="Explain a type of problem",
         access="public",
-        handle=show_problem,
+        handle=_show_problem,
         answer=ProblemView,
         problems=("not-found",),
     ),

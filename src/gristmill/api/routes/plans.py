@@ -2,77 +2,23 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from gristmill.api.calls import Call, Operation, Reply, reply
 from gristmill.api.problems import problem
 from gristmill.api.services import Services
+from gristmill.api.shapes.plans import GeneratorsView, GeneratorView, PlansView, PlanTaskView, PlanView
 from gristmill.plans.graph import Graph
 from gristmill.plans.names import advise_known
-from gristmill.plans.plan import Writes
 from gristmill.plans.registry import RegisteredPlan
 
 __all__ = ["PLAN_OPERATIONS"]
 
 
-class PlanTaskView(msgspec.Struct, frozen=True):
-    """A task of a plan. `requires` and `prefers` are data it takes, `after` and `after_any` what it waits for."""
-
-    name: str
-    operator: str
-    revision: str
-    requires: tuple[str, ...]
-    prefers: tuple[str, ...]
-    after: tuple[str, ...]
-    after_any: tuple[str, ...]
-
-
-class PlanView(msgspec.Struct, frozen=True):
-    """A plan with its tasks in a topological order."""
-
-    key: str
-    version: int
-    flow: str
-    writes: Writes
-    generators: tuple[str, ...]
-    tasks: tuple[PlanTaskView, ...]
-
-
-class PlansView(msgspec.Struct, frozen=True):
-    """All plans that this group can run."""
-
-    plans: list[PlanView]
-
-
-class GeneratorView(msgspec.Struct, frozen=True):
-    """What feeds runs, and how far it is behind: records not delivered yet, under way, set aside, given up."""
-
-    type: str
-    topic: str
-    source: str
-    kind: str
-    plans: tuple[str, ...]
-    weight: float
-    max_qps: float | None
-    undelivered: int
-    in_flight: int
-    waiting: int
-    dead: int
-    oldest_age_ms: int
-
-
-class GeneratorsView(msgspec.Struct, frozen=True):
-    """All generators of this group."""
-
-    generators: list[GeneratorView]
-
-
-async def list_plans(services: Services, call: Call) -> Reply:
+async def _list_plans(services: Services, call: Call) -> Reply:
     """List plans with their tasks."""
     return reply(PlansView([_view(services, key) for key in sorted(services.registry.plans)]))
 
 
-async def show_plan(services: Services, call: Call) -> Reply:
+async def _show_plan(services: Services, call: Call) -> Reply:
     """Show a plan."""
     key = call.path_values["plan"]
     if key not in services.registry.plans:
@@ -80,7 +26,7 @@ async def show_plan(services: Services, call: Call) -> Reply:
     return reply(_view(services, key))
 
 
-async def list_generators(services: Services, call: Call) -> Reply:
+async def _list_generators(services: Services, call: Call) -> Reply:
     """List generators with their lag."""
     views: list[GeneratorView] = []
     for generator in services.generators.values():
@@ -137,7 +83,7 @@ PLAN_OPERATIONS = (
         path="/v1/plans",
         summary="List plans with their tasks",
         access="viewer",
-        handle=list_plans,
+        handle=_list_plans,
         answer=PlansView,
     ),
     Operation(
@@ -146,7 +92,7 @@ PLAN_OPERATIONS = (
         path="/v1/plans/{plan}",
         summary="Show a plan",
         access="viewer",
-        handle=show_plan,
+        handle=_show_plan,
         answer=PlanView,
         problems=("not-found",),
     ),
@@ -156,7 +102,7 @@ PLAN_OPERATIONS = (
         path="/v1/generators",
         summary="List what feeds plans, with its lag",
         access="viewer",
-        handle=list_generators,
+        handle=_list_generators,
         answer=GeneratorsView,
     ),
 )

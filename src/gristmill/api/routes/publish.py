@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Annotated, Any, Literal
-
-import msgspec
-from msgspec import Meta
+from typing import Any
 
 from gristmill.api.calls import Call, Operation, Reply, read_body, reply
 from gristmill.api.calls.bodies import NDJSON
 from gristmill.api.problems import Fault, problem
 from gristmill.api.routes.doors import IDEMPOTENCY_KEY, find_door, read_once
 from gristmill.api.services import Services
+from gristmill.api.shapes.publishing import BatchView, NewItem, PublishedView, PublishQuery
 from gristmill.domain.front.publication import Once
 from gristmill.intake.publish import Accepted, Door, KeyReused, Refused
 
@@ -22,49 +20,7 @@ BATCH_ITEMS_MAX = 1_000
 BATCH_BYTES_MAX = 10 * 1024 * 1024
 
 
-class NewItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An item in our own shape. Any further field is kept under `ext`."""
-
-    text: Annotated[str, Meta(min_length=1, description="the body, at most 1 MiB")]
-    id: Annotated[str | int | None, Meta(description="your id of it; again, it is a new revision")] = None
-    author: Annotated[str | int | None, Meta(description="your id of its author")] = None
-    created_at: Annotated[
-        str | int | float | None, Meta(description="RFC 3339, or a UNIX time in s or ms; when it was written")
-    ] = None
-    kind: Annotated[str, Meta(max_length=64, description="post, comment, article, image ...")] = "post"
-
-
-class PublishQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the content comes from."""
-
-    source: Annotated[str, Meta(max_length=256, description="a Source that maps it; our own shape by default")] = ""
-    tenant: Annotated[str, Meta(max_length=128, description="whose it is; the tenant of the token by default")] = ""
-
-
-class PublishedView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What became of one record.
-
-    `accepted`: durable, and processed soon. `filtered`: its Source leaves such records out. `refused`: see `errors`.
-    """
-
-    status: Literal["accepted", "filtered", "refused"]
-    item_id: str | None = None
-    input_id: str | None = None
-    reason: str = ""
-    errors: tuple[Fault, ...] = ()
-    line: int = 0
-
-
-class BatchView(msgspec.Struct, frozen=True):
-    """What became of each line that is not empty, in their order; `line` counts from 1."""
-
-    accepted: int
-    filtered: int
-    refused: int
-    items: list[PublishedView]
-
-
-async def publish_item(services: Services, call: Call) -> Reply:
+async def _publish_item(services: Services, call: Call) -> Reply:
     """Publish one item. The answer means that it is on disk and that its id is its own for good."""
     query = call.read_query(PublishQuery)
     raw = await read_body(call)
@@ -78,7 +34,7 @@ async def publish_item(services: Services, call: Call) -> Reply:
     return reply(view, status=202, headers={"Location": f"/v1/items/{view.item_id}"})
 
 
-async def publish_batch(services: Services, call: Call) -> Reply:
+async def _publish_batch(services: Services, call: Call) -> Reply:
     """Publish many items in one step; bad lines do not hold up good ones."""
     query = call.read_query(PublishQuery)
     raw = await read_body(call, media_types=(NDJSON,), bytes_max=BATCH_BYTES_MAX)
@@ -142,7 +98,7 @@ PUBLISH_OPERATIONS = (
         path="/v1/items",
         summary="Publish an item",
         access="operator",
-        handle=publish_item,
+        handle=_publish_item,
         query=PublishQuery,
         headers=(IDEMPOTENCY_KEY,),
         body=NewItem,
@@ -158,7 +114,7 @@ PUBLISH_OPERATIONS = (
         path="/v1/items:batch",
         summary="Publish up to 1,000 items, one JSON object a line",
         access="operator",
-        handle=publish_batch,
+        handle=_publish_batch,
         query=PublishQuery,
         headers=(IDEMPOTENCY_KEY,),
         body=NewItem,

@@ -2,60 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
 import msgspec
-from msgspec import Meta
 
 from gristmill.api.calls import Call, Operation, Reply, read_json, reply
 from gristmill.api.problems import problem
 from gristmill.api.routes.doors import IDEMPOTENCY_KEY, find_door, read_once
-from gristmill.api.routes.publish import NewItem, faults_of, publish
+from gristmill.api.routes.publish import faults_of, publish
 from gristmill.api.services import Services
-from gristmill.api.views.labels import LabelView, view_label
-from gristmill.api.views.runs import TaskView, strip_findings, view_task
+from gristmill.api.shapes.scoring import ScoreBody, ScoreRequest, ScoreView
+from gristmill.api.views.labels import view_label
+from gristmill.api.views.runs import strip_findings, view_task
 from gristmill.domain.front.label_fact import StandingLabel
-from gristmill.domain.run import RunStatus
 from gristmill.engine.driver import Ended
 from gristmill.intake.publish import Accepted, Refused
 
 __all__ = ["SCORE_OPERATIONS"]
 
-TIMEOUT_MS_MAX = 60_000
-
-
-class ScoreRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What to score, by which plan.
-
-    With `store` the item is published too: it gets an id, and what it shares with others is then looked at as well.
-    """
-
-    item: msgspec.Raw
-    plan: Annotated[str, Meta(max_length=128, description="plan key; that of published items by default")] = ""
-    source: Annotated[str, Meta(max_length=256, description="a Source that maps it; our own shape by default")] = ""
-    timeout_ms: Annotated[int, Meta(ge=1, le=TIMEOUT_MS_MAX)] = 5_000
-    store: bool = False
-
-
-class ScoreView(msgspec.Struct, frozen=True, kw_only=True):
-    """What the plan came to. `item_id` is set where the item was stored."""
-
-    plan: str
-    plan_version: int
-    status: RunStatus
-    reason: str
-    error: str
-    labels: tuple[LabelView, ...]
-    fields: dict[str, Any]
-    tasks: tuple[TaskView, ...]
-    duration_us: int
-    item_id: str | None = None
-
 
 _decoder = msgspec.json.Decoder(ScoreRequest)
 
 
-async def score_item(services: Services, call: Call) -> Reply:
+async def _score_item(services: Services, call: Call) -> Reply:
     """Run a plan over an item and return what it found. What items share, such as duplicates, is not looked at."""
     request = await read_json(call, _decoder)
     raw = bytes(request.item)
@@ -95,16 +62,6 @@ def _view(services: Services, plan: str, ended: Ended, *, duration_us: int, item
     )
 
 
-class ScoreBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """As `ScoreRequest`, with the item in our own shape."""
-
-    item: NewItem
-    plan: str = ""
-    source: str = ""
-    timeout_ms: Annotated[int, Meta(ge=1, le=TIMEOUT_MS_MAX)] = 5_000
-    store: bool = False
-
-
 SCORE_OPERATIONS = (
     Operation(
         operation_id="scoreItem",
@@ -112,7 +69,7 @@ SCORE_OPERATIONS = (
         path="/v1/score",
         summary="Run a plan over an item and wait for what it finds",
         access="operator",
-        handle=score_item,
+        handle=_score_item,
         headers=(IDEMPOTENCY_KEY,),
         body=ScoreBody,
         answer=ScoreView,

@@ -2,64 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import msgspec
-from msgspec import Meta
 
 from gristmill.api.calls import Call, Operation, Reply, read_json, reply
 from gristmill.api.problems import Fault, problem
 from gristmill.api.services import Services
+from gristmill.api.shapes.sources import PublishedSourceView, PublishSourceRequest, SourcesView, SourceView
 from gristmill.api.views.times import write_time
 from gristmill.domain.errors import ConfigError, GristmillError
 from gristmill.intake.sources.catalogue import KIND, publish_source
 from gristmill.intake.sources.mapper import SourceMapper, compile_source
 from gristmill.intake.sources.reader import read_source
-from gristmill.ports.definitions import DEFINITION_BYTES_MAX
 
 __all__ = ["SOURCE_OPERATIONS"]
 
 FILE_NAME = "definition"
 
 
-class SourceView(msgspec.Struct, frozen=True, kw_only=True):
-    """The latest revision of a Source."""
-
-    name: str
-    tenant: str
-    revision: int
-    hash: str
-    published_at: str
-    actor: str
-    definition: str
-
-
-class SourcesView(msgspec.Struct, frozen=True):
-    """All Sources by tenant and name."""
-
-    sources: list[SourceView]
-
-
-class PublishSourceRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A Source file, and which revision it follows (0: there must be none yet)."""
-
-    definition: Annotated[str, Meta(min_length=1, max_length=DEFINITION_BYTES_MAX, description="the file, as YAML")]
-    expected_revision: Annotated[int, Meta(ge=0)] | None = None
-
-
-class PublishedSourceView(msgspec.Struct, frozen=True):
-    """Published; running groups map by it within seconds."""
-
-    name: str
-    tenant: str
-    revision: int
-    hash: str
-
-
 _decoder = msgspec.json.Decoder(PublishSourceRequest)
 
 
-async def list_sources(services: Services, call: Call) -> Reply:
+async def _list_sources(services: Services, call: Call) -> Reply:
     """List published Sources."""
     latest = await services.definitions.latest(KIND)
     views = [
@@ -78,7 +41,7 @@ async def list_sources(services: Services, call: Call) -> Reply:
     return reply(SourcesView(views))
 
 
-async def publish(services: Services, call: Call) -> Reply:
+async def _publish(services: Services, call: Call) -> Reply:
     """Publish a Source, or say what is wrong with it."""
     request = await read_json(call, _decoder)
     mapper = _compile(request.definition)
@@ -118,7 +81,7 @@ SOURCE_OPERATIONS = (
         path="/v1/sources",
         summary="List published Sources",
         access="viewer",
-        handle=list_sources,
+        handle=_list_sources,
         answer=SourcesView,
     ),
     Operation(
@@ -127,7 +90,7 @@ SOURCE_OPERATIONS = (
         path="/v1/sources",
         summary="Publish a Source",
         access="operator",
-        handle=publish,
+        handle=_publish,
         body=PublishSourceRequest,
         answer=PublishedSourceView,
         problems=("validation", "conflict", "too-large", "unsupported-media-type"),

@@ -2,64 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import msgspec
-from msgspec import Meta
 
 from gristmill.api.calls import Call, Operation, Reply, read_json, reply
 from gristmill.api.calls.bodies import check_text
 from gristmill.api.problems import problem
 from gristmill.api.security import make_token
 from gristmill.api.services import Services
+from gristmill.api.shapes.tokens import NewTokenRequest, NewTokenView, TokensView, TokenView
 from gristmill.api.views.times import write_time
-from gristmill.domain.front.access import Role, StoredToken
+from gristmill.domain.front.access import StoredToken
 
 __all__ = ["TOKEN_OPERATIONS"]
-
-
-class TokenView(msgspec.Struct, frozen=True, kw_only=True):
-    """A token without its secret; that is stored nowhere."""
-
-    token_id: str
-    name: str
-    role: Role
-    tenant: str
-    created_at: str
-    revoked_at: str | None
-
-
-class TokensView(msgspec.Struct, frozen=True):
-    """All tokens, oldest first."""
-
-    tokens: list[TokenView]
-
-
-class NewTokenRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Who will use it, as what, and for whose content; the tenant of the caller's token by default."""
-
-    name: Annotated[str, Meta(min_length=1, max_length=128)]
-    role: Role
-    tenant: Annotated[str, Meta(max_length=128, pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]*|\*)?$")] = ""
-
-
-class NewTokenView(msgspec.Struct, frozen=True):
-    """The token itself, shown this once."""
-
-    token: str
-    token_id: str
 
 
 _decoder = msgspec.json.Decoder(NewTokenRequest)
 
 
-async def list_tokens(services: Services, call: Call) -> Reply:
+async def _list_tokens(services: Services, call: Call) -> Reply:
     """List tokens."""
     found = [token for token in await services.front.tokens.all() if call.principal.sees(token.tenant)]
     return reply(TokensView([_view(token) for token in found]))
 
 
-async def create_token(services: Services, call: Call) -> Reply:
+async def _create_token(services: Services, call: Call) -> Reply:
     """Hand out a token."""
     request = await read_json(call, _decoder)
     check_text("/name", request.name)
@@ -71,7 +37,7 @@ async def create_token(services: Services, call: Call) -> Reply:
     return reply(NewTokenView(made.text, made.stored.token_id), status=201)
 
 
-async def revoke_token(services: Services, call: Call) -> Reply:
+async def _revoke_token(services: Services, call: Call) -> Reply:
     """Make a token useless; every process notices within a second."""
     token_id = call.path_values["token_id"]
     token = await services.front.tokens.find(token_id)
@@ -101,7 +67,7 @@ TOKEN_OPERATIONS = (
         path="/v1/tokens",
         summary="List tokens",
         access="admin",
-        handle=list_tokens,
+        handle=_list_tokens,
         answer=TokensView,
     ),
     Operation(
@@ -110,7 +76,7 @@ TOKEN_OPERATIONS = (
         path="/v1/tokens",
         summary="Hand out a token",
         access="admin",
-        handle=create_token,
+        handle=_create_token,
         body=NewTokenRequest,
         answer=NewTokenView,
         status=201,
@@ -123,7 +89,7 @@ TOKEN_OPERATIONS = (
         path="/v1/tokens/{token_id}/revoke",
         summary="Make a token useless",
         access="admin",
-        handle=revoke_token,
+        handle=_revoke_token,
         answer=TokenView,
         problems=("not-found", "conflict"),
     ),

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from gristmill.domain.front.health import HealthReport, Phase, ServiceHealth
 from gristmill.ports.clock import Clock
+from gristmill.runtime.background import BackgroundService
 
 __all__ = ["HealthBoard"]
 
@@ -33,6 +34,8 @@ class HealthBoard:
         self._services: tuple[ServiceHealth, ...] = ()
         self._asked_at_us = clock.monotonic_us()
         self._has_started = False
+        self.background: list[BackgroundService] = []
+        """Told of beside the services of the group."""
         self.listeners: list[OnReport] = []
         """Told after every look."""
 
@@ -49,7 +52,7 @@ class HealthBoard:
 
     async def look(self) -> None:
         """Ask once."""
-        self._services = tuple(await self._ask())
+        self._services = (*await self._ask(), *(service.health for service in self.background))
         self._asked_at_us = self._clock.monotonic_us()
         self._has_started = self._has_started or any(one.is_serving for one in self._services if not one.name)
         await asyncio.gather(*(listen(self.report()) for listen in self.listeners))

@@ -94,6 +94,8 @@ class WebServer:
         """Begin to answer."""
         if self._main is None:
             _divert_logs()
+            # From here on connections wait instead of being refused, whenever the server gets to them.
+            self._bound.listen(BACKLOG)
             self._main = asyncio.create_task(self._server.serve([self._bound]), name="web")
 
     async def join(self) -> None:

@@ -1,0 +1,75 @@
+"""Lists of items and what is told about one, and how they are asked for."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from gristmill.api.reading import Standing
+from gristmill.api.views.items import ItemView
+from gristmill.api.views.labels import LabelView
+from gristmill.api.views.runs import EventView, RunView
+
+__all__ = ["EventsView", "ExplainView", "ItemPageView", "ItemQuery", "RunsView", "SharedView"]
+
+PAGE_ITEMS_MAX = 200
+
+Word = Annotated[str, Meta(max_length=256)]
+
+
+class ItemQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which items; an absent parameter stands for any."""
+
+    label: Annotated[str, Meta(max_length=129, description="one that holds; `-` in front: was negated")] = ""
+    status: Annotated[Standing | None, Meta(description="where the item stands")] = None
+    kind: Word = ""
+    author: Word = ""
+    source: Word = ""
+    text: Annotated[str, Meta(max_length=256, description="part of the text, whatever the case")] = ""
+    since: Annotated[str, Meta(max_length=64, description="written at or after this RFC 3339 time")] = ""
+    until: Annotated[str, Meta(max_length=64, description="written before this RFC 3339 time")] = ""
+    cursor: Annotated[str, Meta(max_length=64, description="`next` of the page before")] = ""
+    limit: Annotated[int, Meta(ge=1, le=PAGE_ITEMS_MAX)] = 50
+
+
+class ItemPageView(msgspec.Struct, frozen=True):
+    """A page, newest first. A page may be short or empty and still have a `next`: go on until it is null."""
+
+    items: list[ItemView]
+    next: str | None
+
+
+class RunsView(msgspec.Struct, frozen=True):
+    """All runs of an item, oldest first."""
+
+    runs: list[RunView]
+
+
+class EventsView(msgspec.Struct, frozen=True):
+    """The events of an item in the order they were committed."""
+
+    events: list[EventView]
+
+
+class SharedView(msgspec.Struct, frozen=True):
+    """What an item has in common with others: a group with its leader, or a count."""
+
+    space: str
+    keys: tuple[str, ...]
+    label: str
+    leader_item_id: str | None
+    leader_input_id: str
+    size: int
+    task: str
+
+
+class ExplainView(msgspec.Struct, frozen=True):
+    """Why an item is labelled as it is: every run, task, event, shared key and word of a person."""
+
+    item: ItemView
+    runs: list[RunView]
+    shared: list[SharedView]
+    labels: list[LabelView]
+    events: list[EventView]

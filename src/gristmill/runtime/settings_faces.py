@@ -1,0 +1,44 @@
+"""Settings of what the main process serves and does beside the group; see `settings`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+__all__ = ["ApiSection", "CredentialsSection", "GrpcSection"]
+
+
+class ApiSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The HTTP interface of `gristmill up`."""
+
+    enabled: Annotated[bool, Meta(description="whether HTTP is served, and published items are taken")] = True
+    host: Annotated[str, Meta(min_length=1, description="address to listen on; the default is this machine alone")] = (
+        "127.0.0.1"
+    )
+    port: Annotated[int, Meta(ge=0, le=65_535, description="0 takes any that is free")] = 8080
+    plans: Annotated[tuple[str, ...], Meta(description="plan keys that published items go through")] = ("screen",)
+
+
+class GrpcSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The gRPC server of `gristmill up`: health, reflection, and services of flows."""
+
+    enabled: Annotated[
+        Literal["auto", "on", "off"], Meta(description="auto serves it where the extra `grpc` is installed")
+    ] = "auto"
+    host: Annotated[str, Meta(min_length=1, description="address to listen on; the default is this machine alone")] = (
+        "127.0.0.1"
+    )
+    port: Annotated[int, Meta(ge=0, le=65_535, description="0 takes any that is free")] = 9988
+
+
+class CredentialsSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Credentials that a command renews, in the main process."""
+
+    command: Annotated[tuple[str, ...], Meta(description="program and arguments; empty renews nothing")] = ()
+    key_file: Annotated[str, Meta(description="what the command needs to be there, such as a keytab")] = ""
+    token_file: Annotated[str, Meta(description="gets what the command prints, for its owner alone")] = ""
+    interval_s: Annotated[float, Meta(description="from a renewal to the next")] = 3_600
+    attempts: Annotated[int, Meta(description="of one renewal")] = 5
+    retry_interval_s: Annotated[float, Meta(description="between two attempts")] = 60
