@@ -190,3 +190,10 @@ def test_standard_input_that_is_closed_is_empty(loud: list[object]) -> None:
     )
     assert ended.returncode == 2
     assert "input file is empty" in ended.stderr
+
+
+def test_the_name_of_a_file_may_hold_any_bytes(tmp_path: Path, loud: list[object]) -> None:
+    path = posts(tmp_path / "posts\udcff \n.jsonl", 2)
+    ended = run("run", "--input", path, "--output", tmp_path / "out.jsonl", *loud)
+    assert ended.returncode == 0, ended.stderr
+    assert len(read_lines(tmp_path / "out.jsonl")) == 2

@@ -58,8 +58,14 @@ class StateFolder:
         """Create what is missing.
 
         Raises:
-            ConfigError: the folder cannot be created or written.
+            ConfigError: the folder cannot be created or written, or has a name that settings cannot hold.
         """
+        try:
+            str(self.path).encode()
+        except UnicodeEncodeError:
+            raise ConfigError(
+                "name of the state folder is not UTF-8", value=str(self.path), advice="rename it"
+            ) from None
         try:
             for folder in (self.path, self.run_dir, self.metrics_dir):
                 folder.mkdir(parents=True, exist_ok=True)

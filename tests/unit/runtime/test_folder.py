@@ -20,6 +20,8 @@ def test_a_folder_is_prepared_once_or_refused(tmp_path: Path) -> None:
     assert not folder.exists
     with pytest.raises(UsageError, match="holds nothing"):
         folder.require()
+    with pytest.raises(ConfigError, match="not UTF-8"):
+        StateFolder(tmp_path / "st\udcff").prepare()
     (tmp_path / "file").touch()
     with pytest.raises(ConfigError, match="cannot be written"):
         StateFolder(tmp_path / "file").prepare()

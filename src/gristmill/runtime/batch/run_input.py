@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -167,7 +168,7 @@ async def _look(store: Store, generator: Generator, input_file: InputFile, *, bl
 def _note_input(spec: GroupSpec, request: RunRequest, generator: Generator, clock: Clock) -> None:
     manifest = InputManifest(
         topic=generator.topic,
-        path=str(request.input.absolute()),
+        path=_place_of(request.input.absolute()),
         source=generator.source,
         plans=generator.plans,
         started_at_ms=clock.now_ms(),
@@ -177,7 +178,12 @@ def _note_input(spec: GroupSpec, request: RunRequest, generator: Generator, cloc
 
 def _source_of(path: Path) -> str:
     """Return what gives the input ids of a file their meaning: its place, so that a changed file updates its items."""
-    return str(path.resolve())
+    return _place_of(path.resolve())
+
+
+def _place_of(path: Path) -> str:
+    """Return a path as text that can be stored; a name of a file may hold any bytes."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def _seconds_since(began_us: int, clock: Clock) -> float:
