@@ -11,8 +11,8 @@ class Marks(Protocol):
     """Marks that outlive `kill -9` of their writer. Both calls cost a fraction of a microsecond: the inline path makes
     them for each record."""
 
-    def set(self, position: int) -> int:
-        """Say that the record at this log offset is being worked on and return the slot to clear."""
+    def set(self, offset: int) -> int:
+        """Say that the record at this offset is being worked on and return the slot to clear."""
         ...
 
     def clear(self, slot: int) -> None:
@@ -23,7 +23,7 @@ class Marks(Protocol):
 class NoMarks:
     """Marks of an engine that nothing outlives: everything in one memory."""
 
-    def set(self, position: int) -> int:
+    def set(self, offset: int) -> int:
         """Do nothing."""
         return 0
 

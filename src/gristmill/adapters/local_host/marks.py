@@ -1,6 +1,6 @@
-"""Which log positions an engine is working on, in memory that outlives it.
+"""Which offsets an engine is working on, in memory that outlives it.
 
-Layout of `<owner>.marks`: `slots` little 64-bit integers of this host; 0 is a free slot, anything else a log position.
+Layout of `<owner>.marks`: `slots` little 64-bit integers of this host; 0 is a free slot, anything else an offset.
 A mark is one store into shared memory: no system call, no lock. The kernel keeps the page when the writer is killed;
 a power cut may lose it, and then no item is charged for a death that was not its fault.
 """
@@ -41,16 +41,16 @@ class RunningMarks:
         self._view = memoryview(self._memory).cast("q")
         self._free = list(range(slots))
 
-    def set(self, position: int) -> int:
-        """Mark a position as being worked on and return the slot to clear.
+    def set(self, offset: int) -> int:
+        """Mark an offset as being worked on and return the slot to clear.
 
         Raises:
-            InvariantBroken: more positions at once than slots.
+            InvariantBroken: more offsets at once than slots.
         """
         if not self._free:
-            raise InvariantBroken("marks of running positions are used up", value=len(self._view))
+            raise InvariantBroken("marks of running records are used up", value=len(self._view))
         slot = self._free.pop()
-        self._view[slot] = position
+        self._view[slot] = offset
         return slot
 
     def clear(self, slot: int) -> None:
@@ -65,7 +65,7 @@ class RunningMarks:
 
 
 def read_marks(folder: Path, owner: str) -> frozenset[int] | None:
-    """Return the marked positions of an owner, or None when it never kept marks."""
+    """Return the marked offsets of an owner, or None when it never kept marks."""
     try:
         content = _marks_path(folder, owner).read_bytes()
     except FileNotFoundError:

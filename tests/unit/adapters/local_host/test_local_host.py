@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import subprocess
 import sys
@@ -45,8 +46,9 @@ def test_two_writers_take_turns(tmp_path: Path) -> None:
         thread.join(PATIENCE_S)
     # On a busy machine one begins long before the other.
     both = "".join(order)[max(order.index("a"), order.index("b")) :]
-    runs = max(len(run) for run in both.replace("ab", "a b").replace("ba", "b a").split())
-    assert runs <= 3, "".join(order)
+    # One that was not given the processor cannot stand in line. With the turn alone, every second one is stolen.
+    changes = sum(one != next_one for one, next_one in itertools.pairwise(both))
+    assert changes > len(both) * 3 / 4, "".join(order)
 
 
 def test_an_owner_lives_until_it_lets_go(tmp_path: Path) -> None:
