@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from gristmill.api.rpc.servicer import Servicer
 from gristmill.domain.errors import ConfigError
 from gristmill.domain.front.health import HealthReport
-from gristmill.ports.rpc import Servicer
 
 if TYPE_CHECKING:
     import grpc

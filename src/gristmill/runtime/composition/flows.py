@@ -66,7 +66,9 @@ def used_part(registry: Registry, generators: Sequence[Generator]) -> Registry:
     """Return the registry with the plans that these generators feed, so that only their needs are filled."""
     used = {key for generator in generators for key in generator.plans}
     plans = {key: plan for key, plan in registry.plans.items() if key in used}
-    return Registry(registry.flows, plans, {generator.type: generator for generator in generators}, registry.warnings)
+    # A plan that one of these generators feeds needs no warning, whoever brought the generator.
+    warnings = tuple(text for text in registry.warnings if not any(repr(key) in text for key in used))
+    return Registry(registry.flows, plans, {generator.type: generator for generator in generators}, warnings)
 
 
 def flows_of(registry: Registry, generators: Sequence[Generator]) -> Mapping[str, Sequence[str]]:

@@ -1,4 +1,4 @@
-"""What a flow registers to be called over gRPC."""
+"""What a flow registers to be called over gRPC. A flow needs no import of it: having these members is enough."""
 
 from __future__ import annotations
 
