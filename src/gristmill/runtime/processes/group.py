@@ -146,7 +146,7 @@ class ProcessGroup:
                 raise ConfigError(child.refusal or f"{name} ended with code {code} before it had started")
             decision = self._supervision.on_death(name, now_ms=self._clock.monotonic_us() // 1000)
             if isinstance(decision, GiveUp):
-                advice = f"{child.refusal or 'the log says why'}; nothing is lost, and a repeat goes on where it stopped"
+                advice = f"{child.refusal or 'the log says why'}; nothing is lost, a repeat goes on where it stopped"
                 raise Unavailable(f"{name} died {decision.deaths} times in 10 minutes", advice=advice)
             _log.warning("child died", child=name, code=code, text=child.refusal, restart_in_ms=decision.delay_ms)
             await self._clock.sleep_ms(decision.delay_ms)
