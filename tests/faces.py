@@ -9,14 +9,16 @@ from typing import Any, cast
 
 import httpx
 import msgspec
+from prometheus_client import CollectorRegistry
 
 from gristmill import Item, Label, Plan, cell, task
 from gristmill.adapters.memory import MemoryStore
 from gristmill.adapters.sqlite import SqliteStore
 from gristmill.api.app import build_app
 from gristmill.api.describe import describe, render
+from gristmill.api.metrics import ApiMetrics
 from gristmill.api.routes import OPERATIONS
-from gristmill.api.security import TokenGate, make_token
+from gristmill.api.security import RequestRates, TokenGate, make_token
 from gristmill.api.services import Services
 from gristmill.domain.front.access import EVERY_TENANT, Role
 from gristmill.domain.front.health import HealthReport, ServiceHealth
@@ -56,8 +58,11 @@ LOUD = Flow("loud", plans=[Plan("loud", tasks=[shout]), Plan("slow", tasks=[fore
 class Face:
     """Services over a store, in memory unless another is given, and a client that calls them."""
 
-    def __init__(self, store: MemoryStore | SqliteStore | None = None, *, clock: FakeClock | None = None) -> None:
+    def __init__(
+        self, store: MemoryStore | SqliteStore | None = None, *, clock: FakeClock | None = None, rate_per_s: float = 0
+    ) -> None:
         self.clock = clock or FakeClock()
+        self.is_full = False
         self.store = store or MemoryStore(self.clock)
         self.ids = SegmentIds(self.store.state, self.clock)
         self.health = HealthReport("serving", (ServiceHealth(""), ServiceHealth("dispatcher"), ServiceHealth("engine")))
@@ -71,6 +76,9 @@ class Face:
             front=self.store.front,
             clock=self.clock,
             gate=TokenGate(self.store.front.tokens, self.clock),
+            rates=RequestRates(self.clock, rate_per_s=rate_per_s),
+            tally=ApiMetrics(CollectorRegistry()),
+            is_full=lambda generator: self.is_full,
             publisher=Publisher(inlet=self.store.front.inlet, ids=self.ids, clock=self.clock, map_record=decode),
             scorer=Scorer(registry.plans, resources={}, clock=self.clock),
             registry=registry,
@@ -104,10 +112,10 @@ class Face:
 
 @asynccontextmanager
 async def face(
-    store: MemoryStore | SqliteStore | None = None, *, clock: FakeClock | None = None
+    store: MemoryStore | SqliteStore | None = None, *, clock: FakeClock | None = None, rate_per_s: float = 0
 ) -> AsyncIterator[Face]:
     """Return services that are ready to be called."""
-    made = Face(store, clock=clock)
+    made = Face(store, clock=clock, rate_per_s=rate_per_s)
     fetching = asyncio.create_task(made.ids.run())
     try:
         yield made

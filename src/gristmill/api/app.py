@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any
 
 from litestar import Litestar, Request, Response
@@ -12,6 +13,7 @@ from litestar.types import ControllerRouterHandler
 
 from gristmill.api.calls import Call, Operation
 from gristmill.api.calls.operation import Access
+from gristmill.api.metrics import ApiMetrics
 from gristmill.api.problems import Fault, problem
 from gristmill.api.problems.catalogue import PROBLEM_MEDIA_TYPE
 from gristmill.api.problems.translate import translate
@@ -23,6 +25,7 @@ from gristmill.domain.front.access import Principal
 __all__ = ["Guard", "build_app", "principal_of"]
 
 CALLER = "gristmill_caller"
+US_PER_S = 1_000_000
 VARY = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 NO_BODY_LIMIT = None
 """Each operation has a bound of its own, and answers with a problem."""
@@ -36,12 +39,13 @@ class Guard:
     def __init__(self, access: Access, services: Services) -> None:
         self.access = access
         self._gate = services.gate
+        self._rates = services.rates
 
     async def __call__(self, connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
         """Find out who calls.
 
         Raises:
-            ProblemRaised: `unauthorised`, `forbidden`.
+            ProblemRaised: `unauthorised`, `forbidden`, `rate-limited`.
         """
         if self.access == "public":
             return
@@ -50,6 +54,7 @@ class Guard:
         principal = await self._gate.identify(method=str(method), headers=headers, cookies=connection.cookies)
         if not principal.has(self.access):
             raise problem("forbidden", f"needs the role {self.access}, the token has {principal.role}")
+        self._rates.take(principal.token_id)
         connection.scope["state"][CALLER] = principal
 
 
@@ -75,7 +80,7 @@ def build_app(
     app = Litestar(
         [*(_make_handler(operation, services) for operation in operations), *pages],
         openapi_config=None,
-        exception_handlers={Exception: _answer_problem},
+        exception_handlers={Exception: partial(_answer_problem, services.tally)},
         request_max_body_size=NO_BODY_LIMIT,
         logging_config=None,
     )
@@ -84,8 +89,14 @@ def build_app(
 
 
 def _make_handler(operation: Operation, services: Services) -> HTTPRouteHandler:
+    answers = services.tally.answers.labels(operation.operation_id, "ok")
+    seconds = services.tally.seconds.labels(operation.operation_id)
+
     async def answer(request: AnyRequest) -> Response[bytes]:
+        began_us = services.clock.monotonic_us()
         outcome = await operation.handle(services, _make_call(request))
+        answers.inc()
+        seconds.observe((services.clock.monotonic_us() - began_us) / US_PER_S)
         return Response(
             outcome.body, status_code=outcome.status, media_type=outcome.media_type, headers={**VARY, **outcome.headers}
         )
@@ -115,8 +126,10 @@ def _make_call(request: AnyRequest) -> Call:
     )
 
 
-def _answer_problem(request: AnyRequest, error: Exception) -> Response[Any]:
+def _answer_problem(tally: ApiMetrics, request: AnyRequest, error: Exception) -> Response[Any]:
     raised = translate(error, path=request.scope["path"])
+    operation = getattr(request.scope.get("route_handler"), "opt", {}).get("operation")
+    tally.answers.labels(operation.operation_id if operation else "", raised.kind.name).inc()
     return Response(
         raised.document,
         status_code=raised.document.status,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Awaitable, Callable, Mapping
 
-from gristmill.api.security import TokenGate
+from gristmill.api.metrics import ApiMetrics
+from gristmill.api.security import RequestRates, TokenGate
 from gristmill.domain.front.health import HealthReport
 from gristmill.engine.scoring import Scorer
 from gristmill.intake.publish import Publisher
@@ -29,6 +30,7 @@ class Services:
         registry: all enabled flows.
         generators: what this group serves, by type.
         native: the generator that published items go to; None where this installation takes none.
+        is_full: whether so much waits for a generator that no more may be published to it.
         health: what every probe reads; it asks nobody, so it answers at once.
         metrics: returns a scrape of the whole group.
         description: the OpenAPI document.
@@ -39,6 +41,9 @@ class Services:
     front: Front
     clock: Clock
     gate: TokenGate
+    rates: RequestRates
+    tally: ApiMetrics
+    is_full: Callable[[str], bool]
     publisher: Publisher
     scorer: Scorer
     registry: Registry

@@ -19,6 +19,10 @@ class ApiSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     )
     port: Annotated[int, Meta(ge=0, le=65_535, description="0 takes any that is free")] = 8080
     plans: Annotated[tuple[str, ...], Meta(description="plan keys that published items go through")] = ("screen",)
+    rate_per_s: Annotated[float, Meta(ge=0, description="requests of one token, 0 for any number")] = 0
+    backlog_max: Annotated[
+        int, Meta(ge=1, description="records that wait to be handed out before publishing is refused")
+    ] = 1_000_000
 
 
 class GrpcSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TypeVar
 
 import msgspec
@@ -12,6 +13,9 @@ from gristmill.api.problems import Fault, ProblemRaised, problem
 __all__ = ["JSON", "JSON_BYTES_MAX", "NDJSON", "check_text", "read_body", "read_json"]
 
 T = TypeVar("T")
+
+BODY_TIMEOUT_S = 30.0
+CLOSING = {"Connection": "close"}
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
@@ -33,11 +37,15 @@ async def read_body(call: Call, *, media_types: tuple[str, ...] = (JSON,), bytes
         raise _too_large(bytes_max)
     parts: list[bytes] = []
     size = 0
-    async for part in call.body():
-        size += len(part)
-        if size > bytes_max:
-            raise _too_large(bytes_max)
-        parts.append(part)
+    try:
+        async with asyncio.timeout(BODY_TIMEOUT_S):
+            async for part in call.body():
+                size += len(part)
+                if size > bytes_max:
+                    raise _too_large(bytes_max)
+                parts.append(part)
+    except TimeoutError as error:
+        raise problem("too-slow", f"not whole after {BODY_TIMEOUT_S:g} s", headers=CLOSING) from error
     return b"".join(parts)
 
 
@@ -82,4 +90,4 @@ def _to_pointer(place: str) -> str:
 
 
 def _too_large(bytes_max: int) -> ProblemRaised:
-    return problem("too-large", f"the body is limited to {bytes_max} bytes", headers={"Connection": "close"})
+    return problem("too-large", f"the body is limited to {bytes_max} bytes", headers=CLOSING)

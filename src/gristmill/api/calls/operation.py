@@ -36,7 +36,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
         path: parameters as `{name}`, in the form of OpenAPI.
         answer: shape of the answer; None where it has no body or a media type of its own.
         further_statuses: of good answers, with what they mean.
-        problems: names of the catalogue beyond those that every operation may answer.
+        problems: names of the catalogue beyond those that every operation, or every one with a body, may answer.
         example: a body that is valid, if it takes one.
     """
 

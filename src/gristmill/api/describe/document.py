@@ -24,6 +24,7 @@ REF_TEMPLATE = "#/components/schemas/{name}"
 ID_NAMES = ("item_id", "dead_letter_id")
 ALWAYS = ("rate-limited", "internal", "not-ready")
 GUARDED = ("unauthorised", "forbidden")
+WITH_BODY = ("validation", "too-large", "too-slow", "unsupported-media-type")
 PATH_NAME = re.compile(r"\{(\w+)\}")
 
 INTRODUCTION = """Publish content, ask for verdicts, look at what was found and why, and correct it.
@@ -143,6 +144,7 @@ def _responses(operation: Operation) -> dict[str, Any]:
     for status, text in operation.further_statuses.items():
         responses[str(status)] = {"description": text, "content": content if status not in (304,) else {}}
     names = dict.fromkeys([*operation.problems, *(() if operation.access == "public" else GUARDED), *ALWAYS])
+    names |= dict.fromkeys(WITH_BODY if operation.body is not None else ())
     if operation.query is not None:
         names["validation"] = None
     by_status: dict[int, list[str]] = {}

@@ -34,6 +34,7 @@ _KINDS = (
     ProblemKind("not-found", 404, "There is no such thing", "check the id; content of other tenants is not found"),
     ProblemKind("unsupported-version", 404, "There is no such version", "call paths that begin with /v1"),
     ProblemKind("method-not-allowed", 405, "The path has no such method", "see `Allow`"),
+    ProblemKind("too-slow", 408, "The body came too slowly", "send it without pauses"),
     ProblemKind("conflict", 409, "Something else went first", "read again, then decide"),
     ProblemKind("key-reused", 409, "The Idempotency-Key was used with another body", "use a new key for a new call"),
     ProblemKind("precondition-failed", 412, "It has changed since you read it", "read again, then decide"),

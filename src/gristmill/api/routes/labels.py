@@ -73,7 +73,7 @@ async def _say(services: Services, call: Call, dossier: Dossier, fact: LabelFact
     return reply(view_item(changed), headers={"ETag": compute_etag(changed)})
 
 
-PROBLEMS = ("validation", "not-found", "conflict", "precondition-failed", "too-large", "unsupported-media-type")
+PROBLEMS = ("not-found", "conflict", "precondition-failed")
 
 LABEL_OPERATIONS = (
     Operation(

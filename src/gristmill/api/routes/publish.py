@@ -17,6 +17,7 @@ from gristmill.intake.publish import Accepted, Door, KeyReused, Refused
 __all__ = ["PUBLISH_OPERATIONS", "faults_of", "publish"]
 
 BATCH_ITEMS_MAX = 1_000
+RETRY_AFTER_S = "5"
 BATCH_BYTES_MAX = 10 * 1024 * 1024
 
 
@@ -54,12 +55,19 @@ async def publish(services: Services, raws: list[bytes], door: Door, once: Once 
     """Publish records.
 
     Raises:
-        ProblemRaised: `key-reused`: the key of the call was used with another body.
+        ProblemRaised: `key-reused`: the key of the call was used with another body; `back-pressure`: too much waits.
     """
+    if services.is_full(door.generator.type):
+        raise problem("back-pressure", f"topic {door.generator.topic!r}", headers={"Retry-After": RETRY_AFTER_S})
     try:
-        return await services.publisher.publish(raws, door, once=once)
+        outcomes = await services.publisher.publish(raws, door, once=once)
     except KeyReused as error:
         raise problem("key-reused") from error
+    refused = sum(isinstance(outcome, Refused) for outcome in outcomes)
+    services.tally.published.labels("accepted").inc(len(outcomes) - refused)
+    if refused:
+        services.tally.published.labels("refused").inc(refused)
+    return outcomes
 
 
 def faults_of(refused: Refused) -> list[Fault]:
@@ -105,7 +113,7 @@ PUBLISH_OPERATIONS = (
         answer=PublishedView,
         status=202,
         further_statuses={200: "Left out by its Source"},
-        problems=("validation", "key-reused", "not-found", "too-large", "unsupported-media-type", "not-ready"),
+        problems=("key-reused", "not-found", "back-pressure"),
         example=EXAMPLE,
     ),
     Operation(
@@ -120,7 +128,7 @@ PUBLISH_OPERATIONS = (
         body=NewItem,
         body_media_type=NDJSON,
         answer=BatchView,
-        problems=("validation", "key-reused", "not-found", "too-large", "unsupported-media-type", "not-ready"),
+        problems=("key-reused", "not-found", "back-pressure"),
         example=EXAMPLE,
     ),
 )

@@ -73,7 +73,7 @@ SCORE_OPERATIONS = (
         headers=(IDEMPOTENCY_KEY,),
         body=ScoreBody,
         answer=ScoreView,
-        problems=("validation", "not-found", "too-large", "unsupported-media-type", "deadline-exceeded"),
+        problems=("not-found", "deadline-exceeded", "back-pressure", "key-reused"),
         example={"item": {"text": "Buy followers now! https://example.com/x"}},
     ),
 )

@@ -93,7 +93,7 @@ SOURCE_OPERATIONS = (
         handle=_publish,
         body=PublishSourceRequest,
         answer=PublishedSourceView,
-        problems=("validation", "conflict", "too-large", "unsupported-media-type"),
+        problems=("conflict",),
         example={"definition": EXAMPLE},
     ),
 )

@@ -80,7 +80,6 @@ TOKEN_OPERATIONS = (
         body=NewTokenRequest,
         answer=NewTokenView,
         status=201,
-        problems=("validation", "too-large", "unsupported-media-type"),
         example={"name": "comment service", "role": "operator"},
     ),
     Operation(

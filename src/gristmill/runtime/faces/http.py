@@ -10,8 +10,9 @@ import structlog
 from gristmill.adapters.local_host import new_owner
 from gristmill.api.app import build_app
 from gristmill.api.describe import describe, render
+from gristmill.api.metrics import ApiMetrics
 from gristmill.api.routes import OPERATIONS
-from gristmill.api.security import TokenGate
+from gristmill.api.security import RequestRates, TokenGate
 from gristmill.api.services import Services
 from gristmill.domain.errors import UsageError
 from gristmill.engine.scoring import Scorer
@@ -23,6 +24,7 @@ from gristmill.ports.clock import Clock
 from gristmill.runtime.composition.decode import RecordDecoder
 from gristmill.runtime.composition.scoring import build_scorer
 from gristmill.runtime.composition.stores import Store, open_sqlite
+from gristmill.runtime.faces.backlog import BacklogWatch
 from gristmill.runtime.faces.board import HealthBoard
 from gristmill.runtime.faces.first_token import make_first_token
 from gristmill.runtime.faces.web import WebServer, bind, is_loopback
@@ -51,6 +53,7 @@ class HttpFace:
         self._bound: socket.socket = bind("api", spec.settings.api.host, spec.settings.api.port)
         self._store: Store = open_sqlite(spec, clock, new_owner())
         self._ids = SegmentIds(self._store.state, clock)
+        self._backlog = BacklogWatch(self._store.log, spec.generators, clock, records_max=spec.settings.api.backlog_max)
         self._sources = LiveSources(self._store.definitions, clock)
         self._scorer, self._readers = build_scorer(spec, registry, self._store)
         self._web = WebServer(build_app(self._make_services(registry, self._scorer)), self._bound)
@@ -100,6 +103,7 @@ class HttpFace:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._ids.run())
             tasks.create_task(self._sources.run())
+            tasks.create_task(self._backlog.run())
             tasks.create_task(self._web.join())
 
     def _make_services(self, registry: Registry, scorer: Scorer) -> Services:
@@ -110,6 +114,9 @@ class HttpFace:
             front=store.front,
             clock=self._clock,
             gate=TokenGate(store.front.tokens, self._clock),
+            rates=RequestRates(self._clock, rate_per_s=self._spec.settings.api.rate_per_s),
+            tally=ApiMetrics(),
+            is_full=self._backlog.is_full,
             publisher=Publisher(
                 inlet=store.front.inlet,
                 ids=self._ids,
