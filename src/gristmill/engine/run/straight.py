@@ -68,8 +68,8 @@ class StraightWay:
     def go(self, slots: Slots) -> Passed:
         """Call one task after the other, until one gives anything but its result."""
         now_us = self._now_us
-        cpu_us = self._watchdog.cpu_us()
         origin_us = now_us()
+        self._watchdog.look(origin_us)
         ends_us: list[int] = []
         passed = Passed(origin_us, self._order, ends_us)
         try:
@@ -84,7 +84,7 @@ class StraightWay:
             passed = passed._replace(error=error)
         over_us = ends_us[-1] if len(ends_us) == len(self._order) else now_us()
         if over_us - origin_us > INLINE_US_MAX:
-            self._blame(passed, over_us, cpu_us=self._watchdog.cpu_us() - cpu_us)
+            self._blame(passed, over_us)
         return passed
 
     def report(self, passed: Passed) -> tuple[TaskReport, ...]:
@@ -96,14 +96,13 @@ class StraightWay:
         ]
         return tuple(reports if self._is_sorted else [reports[rank] for rank in self._ranks])
 
-    def _blame(self, passed: Passed, over_us: int, *, cpu_us: int) -> None:
-        """Have the calls of a long pass looked at that may have worked, not waited, for all that time."""
+    def _blame(self, passed: Passed, over_us: int) -> None:
         began_us = passed.origin_us
-        waited_us = over_us - began_us - cpu_us
+        waited_us = self._watchdog.measure_wait_us(over_us)
         for name, ended_us in zip(self._names, [*passed.ends_us, over_us], strict=False):
             took_us = ended_us - began_us
             if took_us > INLINE_US_MAX:
-                self._watchdog.note(name, took_us, spent_us=took_us - waited_us)
+                self._watchdog.note(name, took_us, waited_us=waited_us)
             began_us = ended_us
 
 

@@ -120,8 +120,8 @@ class Walk:
         """
         kit, slots, reports, marking = self._kit, self.slots, self.reports, self.marking
         steps, now_us, origin_us = kit.steps, kit.now_us, self._origin_us
-        cpu_us = kit.watchdog.cpu_us()
-        follows_us = began_us = now_us()
+        began_us = now_us()
+        kit.watchdog.look(began_us)
         for index in ready:
             step = steps[index]
             if not step.is_plain:
@@ -141,8 +141,7 @@ class Walk:
             ended_us = now_us()
             took_us = ended_us - began_us
             if took_us > INLINE_US_MAX:
-                spent_us = kit.watchdog.cpu_us() - cpu_us - (began_us - follows_us)
-                kit.watchdog.note(step.name, took_us, spent_us=spent_us)
+                kit.watchdog.note(step.name, took_us, waited_us=kit.watchdog.measure_wait_us(ended_us))
             if type(value) is step.result:
                 slots[step.slot] = value
                 reports[index] = TaskReport(step.name, "done", 1, began_us - origin_us, took_us)
@@ -177,16 +176,16 @@ class Walk:
         return self._judge(step, attempts, self._call_inline(step, attempts))
 
     def _call_inline(self, step: Step, attempts: Attempts) -> Again | Ending:
-        watchdog = self._kit.watchdog
-        cpu_us, began_us = watchdog.cpu_us(), self._kit.now_us()
+        watchdog, began_us = self._kit.watchdog, self._kit.now_us()
+        watchdog.look(began_us)
         try:
             value = step.call(self.slots)
         except FAILURES as error:
             return attempts.on_error(error)
         finally:
-            took_us = self._kit.now_us() - began_us
-            if took_us > INLINE_US_MAX:
-                watchdog.note(step.name, took_us, spent_us=watchdog.cpu_us() - cpu_us)
+            ended_us = self._kit.now_us()
+            if ended_us - began_us > INLINE_US_MAX:
+                watchdog.note(step.name, ended_us - began_us, waited_us=watchdog.measure_wait_us(ended_us))
         return attempts.on_value(value)
 
     def _judge(self, step: Step, attempts: Attempts, answer: Again | Ending) -> list[int]:
