@@ -17,12 +17,14 @@ from collections.abc import Callable
 from cases.figure import Figure
 from cases.plan12_memory import measure_plan12_memory
 from cases.plan12_sqlite import measure_plan12_sqlite
+from cases.screen_items import measure_screen_items
 from cases.store import measure_store_commit, measure_store_log
 
 # A further case is one module in `cases` with one function, and one line here.
 CASES: dict[str, Callable[[bool], Figure]] = {
     "plan12.memory": measure_plan12_memory,
     "plan12.sqlite": measure_plan12_sqlite,
+    "screen.items": measure_screen_items,
     "store.commit": measure_store_commit,
     "store.log": measure_store_log,
 }
