@@ -77,24 +77,28 @@ async def measure_once(run_count: int) -> float:
     return spent * 1e6 / run_count
 
 
-async def append_records(store: SqliteStore, count: int) -> None:
-    for start in range(0, count, RECORDS_PER_APPEND):
-        numbers = range(start, min(count, start + RECORDS_PER_APPEND))
+async def append_records(store: SqliteStore, count: int, *, topic: str = "posts", first: int = 0) -> None:
+    """Append `count` records, numbered from `first`."""
+    for start in range(first, first + count, RECORDS_PER_APPEND):
+        numbers = range(start, min(first + count, start + RECORDS_PER_APPEND))
         await store.log.append(
-            "posts", [NewRecord(f"{number:08d}".encode().ljust(TEXT_BYTES, b"x")) for number in numbers]
+            topic, [NewRecord(f"{number:08d}".encode().ljust(TEXT_BYTES, b"x")) for number in numbers]
         )
 
 
-def build_services(store: SqliteStore, clock: SystemClock, decoder: Decoder) -> tuple[Dispatcher, Engine]:
+def build_services(
+    store: SqliteStore, clock: SystemClock, decoder: Decoder, *, topic: str = "posts", owner: str = OWNER
+) -> tuple[Dispatcher, Engine]:
+    """Return a dispatcher and an engine that take the records of one topic through the plan."""
     link, registry = LocalLink(), CollectorRegistry()
-    generators = [Generator(type="posts", topic="posts", plans=("plan12",))]
+    generators = [Generator(type=topic, topic=topic, plans=("plan12",))]
     dispatcher = Dispatcher(
         log=store.log,
         generators=generators,
         link=link,
         clock=clock,
         random=SeededRandom(1),
-        owner=OWNER,
+        owner=owner,
         settings=DispatcherSettings(max_in_flight=MAX_IN_FLIGHT),
         metrics=DispatcherMetrics(registry),
     )
@@ -104,14 +108,14 @@ def build_services(store: SqliteStore, clock: SystemClock, decoder: Decoder) -> 
         log=store.log,
         clock=clock,
         ids=SegmentIds(store.state, clock),
-        owner=OWNER,
+        owner=owner,
         generators=generators,
         plans={"plan12": RegisteredPlan(build_graph(), "bench", "shadow")},
         resources={},
         decode=decoder,
         settings=EngineSettings(capacity=MAX_IN_FLIGHT),
         metrics=EngineMetrics(registry),
-        marks=RunningMarks(store.owners_folder, OWNER),
+        marks=RunningMarks(store.owners_folder, owner),
     )
     return dispatcher, engine
 

@@ -15,6 +15,7 @@ from gristmill.runtime.composition.members import Member
 from gristmill.runtime.composition.stores import open_sqlite
 from gristmill.runtime.garbage import collect_periodically, settle_heap
 from gristmill.runtime.processes.channel import Begin, Channel, Drain, Drained, Halt, Probe, Vitals
+from gristmill.runtime.processes.switching import switch_often
 
 __all__ = ["LINK_SOCKET", "Stage"]
 
@@ -47,6 +48,7 @@ class Stage:
             link = SocketEngineLink(path, self._clock)
             self.member = assemble_engine(begin.spec, store, owner=owner, link=link)
         settle_heap()
+        switch_often()
 
     async def play(self, channel: Channel) -> int | None:
         """Do what main says until it says stop; return the exit code, or None when main is gone."""

@@ -51,6 +51,34 @@ def test_two_writers_take_turns(tmp_path: Path) -> None:
     assert changes > len(both) * 3 / 4, "".join(order)
 
 
+def test_a_short_turn_waits_for_one_long_turn_at_most(tmp_path: Path) -> None:
+    order: list[str] = []
+    first, second, short = (FairTurn(tmp_path / "db") for _ in range(3))
+    has_queued = threading.Event()
+
+    def write(name: str, turn: FairTurn) -> None:
+        has_queued.set()
+        with turn.long() if name == "long" else turn:
+            order.append(name)
+
+    with first.long():
+        waiting = threading.Thread(target=write, args=("long", second))
+        waiting.start()
+        assert has_queued.wait(PATIENCE_S)
+        has_queued.clear()
+        # However long the other one has stood in line: it stands in the line for long turns.
+        threading.Event().wait(0.05)
+        quick = threading.Thread(target=write, args=("short", short))
+        quick.start()
+        assert has_queued.wait(PATIENCE_S)
+        threading.Event().wait(0.05)
+    for thread in (waiting, quick):
+        thread.join(PATIENCE_S)
+    assert order == ["short", "long"]
+    for turn in (first, second, short):
+        turn.close()
+
+
 def test_an_owner_lives_until_it_lets_go(tmp_path: Path) -> None:
     owner = new_owner()
     lock = OwnerLock.take(tmp_path, owner)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from pathlib import Path
 
 import pytest
 
 from gristmill.adapters.clock import SystemClock
+from gristmill.adapters.local_host import FairTurn
 from gristmill.adapters.sqlite import SqliteStore
+from gristmill.adapters.sqlite.file.connection import StoreFile
+from gristmill.adapters.sqlite.file.writer import Job, Writer
 from gristmill.adapters.sqlite.log import appending
 from gristmill.adapters.sqlite.state import state as state_module
 from gristmill.domain.commit import Committed, Conflict, Fenced
@@ -73,6 +78,32 @@ async def test_any_number_of_rows_is_written_as_it_is(tmp_path: Path, count: int
     runs = await store.state.runs_between("gen", after=0, limit=1_000)
     assert [run.position for run in runs] == list(range(1, count + 1))
     await store.close()
+
+
+async def test_a_small_job_goes_before_a_large_one_that_has_no_place_in_the_turn(tmp_path: Path) -> None:
+    path, order = tmp_path / "store.sqlite", list[str]()
+    turn, other = FairTurn(path), FairTurn(path)
+    writer = Writer(StoreFile(path, "NORMAL"), turn)
+
+    is_taken = threading.Event()
+
+    def job(name: str, work_us: int) -> Job[None]:
+        return Job(lambda turn: order.append(name), work_us, idle=lambda turn: is_taken.set())
+
+    with other:
+        first = asyncio.ensure_future(writer.do(job("first", 4_000)))
+        # The writer has taken the first one and waits for its turn with it.
+        assert await asyncio.to_thread(is_taken.wait, 10)
+        rest = [writer.do(job(name, work_us)) for name, work_us in (("a", 4_000), ("b", 4_000), ("small", 10))]
+        later = asyncio.gather(*rest)
+        await asyncio.sleep(0)
+    await first
+    await later
+    assert order == ["first", "a", "small", "b"]
+    writer.close()
+    writer.close()
+    turn.close()
+    other.close()
 
 
 async def test_of_two_rivals_for_an_input_id_the_first_that_may_be_written_wins(tmp_path: Path) -> None:

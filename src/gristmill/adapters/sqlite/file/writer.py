@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -30,6 +31,9 @@ T = TypeVar("T")
 
 TURN_US_MAX = 5_000
 """Estimated work of one turn; a single job may exceed it."""
+
+SHORT_TURN_US_MAX = 500
+"""A turn with less work goes before those with more: somebody waits for an answer, and the others hardly notice."""
 
 CHECKPOINT_PAGES = 500
 """After so many pages written the log is copied to the file (4 MiB): little and often, so that no sync is long."""
@@ -76,7 +80,7 @@ class Writer:
     file: StoreFile
     turn: FairTurn
     _calls: queue.SimpleQueue[_Call | None] = field(default_factory=queue.SimpleQueue)
-    _left_over: _Call | None = None
+    _left_over: deque[_Call] = field(default_factory=deque)
     _is_closed: bool = False
 
     def __post_init__(self) -> None:
@@ -123,22 +127,28 @@ class Writer:
         self._turn_context.db.close()
 
     def _next_calls(self) -> list[_Call] | None:
-        """Wait for calls and return as many as fit one turn; None when closed."""
-        first = self._left_over or self._calls.get()
-        self._left_over = None
+        """Wait for calls and return as many as fit one turn; None when closed.
+
+        The first one is always among them. Later ones that fit go before earlier ones that do not: a single record does
+        not wait behind a row of large commits.
+        """
+        first = self._left_over.popleft() if self._left_over else self._calls.get()
         if first is None:
             return None
-        calls, work_us = [first], first.job.work_us
+        waiting, self._left_over = self._left_over, deque()
         while not self._calls.empty():
             call = self._calls.get()
             if call is None:
                 self._calls.put(None)
                 break
-            work_us += call.job.work_us
-            if work_us > TURN_US_MAX:
-                self._left_over = call
-                break
-            calls.append(call)
+            waiting.append(call)
+        calls, work_us = [first], first.job.work_us
+        for call in waiting:
+            if work_us + call.job.work_us > TURN_US_MAX:
+                self._left_over.append(call)
+            else:
+                work_us += call.job.work_us
+                calls.append(call)
         return calls
 
     def _is_needed(self, call: _Call) -> bool:
@@ -175,8 +185,9 @@ class Writer:
         """Run calls in one transaction; return what went wrong, then nothing of it is done."""
         db, names = self._turn_context.db, self._turn_context.names
         is_committing = False
+        is_short = sum(call.job.work_us for call in calls) <= SHORT_TURN_US_MAX
         try:
-            with self.turn:
+            with self.turn if is_short else self.turn.long():
                 db.execute("BEGIN IMMEDIATE")
                 try:
                     for call in calls:
