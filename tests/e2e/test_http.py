@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.commands import COMMAND, is_gone, run, wait_until
+from tests.commands import COMMAND, is_gone, put, run, wait_until
 
 ENV = {"GRISTMILL_API__PORT": "0", "GRISTMILL_GRPC__PORT": "0"}
 BROKEN_CONNECTIONS = 300
@@ -141,6 +141,21 @@ def test_broken_connections_are_refused_and_cost_no_memory(tmp_path: Path) -> No
         assert service.is_ready()
         assert service.call("POST", "/v1/items", {"text": "still there"})[0] == 202
         assert run("health", "--state", service.state).returncode == 0
+
+
+async def test_tokens_are_created_listed_and_revoked(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    assert run("token", "create", "x", "--role", "viewer", "--state", state).returncode == 2
+    await put(state, "t", ["a store is there now"])
+    created = run("token", "create", "desk", "--role", "reviewer", "--state", state)
+    token_id = created.stdout.split("_")[1]
+    assert re.fullmatch(r"gm_[0-9a-f]{16}_[0-9a-f]{64}\n", created.stdout)
+    listed = run("token", "ls", "--state", state).stdout
+    assert token_id in listed
+    assert created.stdout.strip() not in listed
+    assert run("token", "revoke", token_id, "--state", state).returncode == 0
+    assert run("token", "revoke", token_id, "--state", state).returncode == 2
+    assert run("token", "create", "x", "--role", "king", "--state", state).returncode == 2
 
 
 def break_in(port: int, draw: Random) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -10,6 +11,10 @@ import msgspec
 from gristmill.domain.errors import UsageError
 
 __all__ = ["TARGETS", "FieldMap", "fold_name", "parse_field_map", "read_path"]
+
+REMEMBERED_NAMES = 2_048
+REMEMBERED_CHARS_MAX = 64
+"""Records of a source have the same field names over and over; together these take at most half a megabyte."""
 
 TARGETS = ("id", "text", "author", "created_at", "kind")
 """Fields of an Item that a record can fill, as they are called in a mapping."""
@@ -69,7 +74,14 @@ def read_path(record: Mapping[str, Any], path: str) -> Any:
 
 def fold_name(name: str) -> str:
     """Return a field name without case, spaces and joining signs: `Comment_ID` and `commentId` are one name."""
-    return "".join(sign for sign in name.casefold() if sign.isalnum())
+    return _fold_short(name) if len(name) <= REMEMBERED_CHARS_MAX else _fold(name)
+
+
+def _fold(name: str) -> str:
+    return "".join([sign for sign in name.casefold() if sign.isalnum()])
+
+
+_fold_short = lru_cache(maxsize=REMEMBERED_NAMES)(_fold)
 
 
 def _get(record: Mapping[str, Any], name: str) -> Any:

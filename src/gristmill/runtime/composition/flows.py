@@ -14,6 +14,7 @@ from gristmill.runtime.folder import StateFolder
 from gristmill.runtime.settings import MediaSection, Settings
 
 __all__ = [
+    "SCREEN",
     "LoadedFlows",
     "flows_of",
     "load_flows",

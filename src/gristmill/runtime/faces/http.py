@@ -22,7 +22,7 @@ from gristmill.intake.sources.catalogue import LiveSources
 from gristmill.plans.registry import Registry
 from gristmill.ports.clock import Clock
 from gristmill.runtime.composition.decode import RecordDecoder
-from gristmill.runtime.composition.scoring import build_scorer
+from gristmill.runtime.composition.scoring import build_scorer, warm_up
 from gristmill.runtime.composition.stores import Store, open_sqlite
 from gristmill.runtime.faces.backlog import BacklogWatch
 from gristmill.runtime.faces.board import HealthBoard
@@ -49,6 +49,7 @@ class HttpFace:
     def __init__(self, spec: GroupSpec, registry: Registry, board: HealthBoard, clock: Clock) -> None:
         self._spec = spec
         self._clock = clock
+        self._registry = registry
         self._board = board
         self._bound: socket.socket = bind("api", spec.settings.api.host, spec.settings.api.port)
         self._store: Store = open_sqlite(spec, clock, new_owner())
@@ -102,6 +103,7 @@ class HttpFace:
     async def _run(self) -> None:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._ids.run())
+            tasks.create_task(warm_up(self._scorer, self._registry))
             tasks.create_task(self._sources.run())
             tasks.create_task(self._backlog.run())
             tasks.create_task(self._web.join())
