@@ -16,6 +16,7 @@ from pathlib import Path
 from gristmill.adapters.clock import SystemClock
 from gristmill.adapters.local_host import new_owner
 from gristmill.adapters.sqlite import SqliteStore
+from gristmill.domain.errors import IdUnavailable
 from gristmill.intake.ids import SegmentIds
 
 IDS_PER_CALL = 370
@@ -30,7 +31,10 @@ async def issue(store_path: Path, output: Path, count: int, die_after: int) -> N
     with output.open("ab") as file:
         written = file.tell() // ID_BYTES
         while written < count:
-            issued = await ids.issue(min(IDS_PER_CALL, count - written))
+            try:
+                issued = await ids.issue(min(IDS_PER_CALL, count - written))
+            except IdUnavailable:  # The store was too busy to give a segment in time: ask again, as intake does.
+                continue
             file.write(array("q", issued).tobytes())
             file.flush()
             written += len(issued)
