@@ -59,6 +59,7 @@ def read_rules(text: str, *, file: str, known: Mapping[str, object]) -> RuleSet:
         labels,
         trusted_hosts=frozenset(host.lower() for host in hosts),
         revision=hashlib.sha256(text.encode("utf-8")).hexdigest()[:12],
+        types={name: type(value) for name, value in known.items()},
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from gristmill.domain.item import Label
-from gristmill.operators.rules.ruleset import COMBINED, Rule, RuleSet
+from gristmill.operators.rules.ruleset import Rule, RuleSet
 from gristmill.plans.definitions.expression import compile_expression
 
 __all__ = ["RuleFailure", "Scored", "Verdict", "decide"]
@@ -102,9 +102,8 @@ def _final_score(
     final = rules.finals.get(val)
     if final is None:
         return round(combined, 4)
-    values = {name: signals[name] for name in final.names if name != COMBINED}
     try:
-        return round(min(1.0, max(0.0, float(final.evaluate({**values, COMBINED: combined})))), 4)
+        return round(min(1.0, max(0.0, final.evaluate(signals, combined))), 4)
     except ValueError as error:
         failures.append(RuleFailure(f"score of {val}", str(error)))
         return round(combined, 4)
