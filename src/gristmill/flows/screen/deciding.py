@@ -111,8 +111,14 @@ def screening(
 ) -> Screened:
     """Let the rules decide on labels; the score of a trained head is one of their signals."""
     ruleset = load_rules(rules)
-    findings = msgspec.structs.replace(
-        _lay_out(read, spam, rules),
+    findings = Findings(
+        read.text,
+        contacts=read.contacts,
+        language=read.language,
+        profanity=read.profanity,
+        quality=read.quality,
+        spam=spam,
+        trusted_hosts=ruleset.trusted_hosts,
         kind=item.kind,
         tone=tone.score if tone is not None else 0.0,
         image_count=len(find_references(item)),

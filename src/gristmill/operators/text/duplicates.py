@@ -50,7 +50,13 @@ LINK_KEYS_MAX = 8
 """Velocity keys per item; a text with more links than this is found by its first ones."""
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
+_SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
+_FACTORS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 _MIX_32 = np.uint32(0x846CA68B)
+_HALF = np.uint64(32)
+_SHIFT_32 = np.uint32(15)
+_KEY_PARTS = [(f"n1:{band:02d}", band * 16) for band in range(BANDS)]
+"""What a key begins with, and where its digits lie."""
 
 
 class TextKeys(msgspec.Struct, frozen=True):
@@ -87,34 +93,40 @@ def compute_exact_key(normalised: Normalised) -> str:
 
 def compute_near_keys(normalised: Normalised) -> tuple[str, ...]:
     """Return one key a band, `n1:` + band + 16 hex digits, or nothing for a short text."""
-    words = normalised.words.split()[:NEAR_WORDS_MAX]
-    if len(words) < NEAR_WORDS_MIN:
-        return ()
-    shingles = _hash_shingles(words)
-    if len(set(words)) < NEAR_WORDS_DISTINCT_MIN:
+    # Plain words have single blanks between them, so the bytes part where the text does.
+    words = normalised.words.encode("utf-8").split()[:NEAR_WORDS_MAX]
+    if len(words) < NEAR_WORDS_MIN or len(set(words)) < NEAR_WORDS_DISTINCT_MIN:
         return ()
     # A linear map alone keeps neighbours together, and unlike texts shared keys; the shift breaks that.
-    orders = (shingles[:, None] ^ _SALTS) * _MULTIPLIERS
-    orders ^= orders >> np.uint32(15)
+    orders = _hash_shingles(words)[:, None] ^ _SALTS
+    orders *= _MULTIPLIERS
+    orders ^= orders >> _SHIFT_32
     orders *= _MIX_32
-    signature = orders.min(axis=0).reshape(BANDS, ROWS).astype(np.uint64)
-    band_hashes = _finish((signature * _ROW_FACTORS).sum(axis=1))
-    return tuple(f"n1:{band:02d}{value:016x}" for band, value in enumerate(band_hashes.tolist()))
+    signature = np.minimum.reduce(orders).reshape(BANDS, ROWS).astype(np.uint64)
+    signature *= _ROW_FACTORS
+    digits = _finish(np.add.reduce(signature, axis=1)).astype(">u8").tobytes().hex()
+    return tuple([prefix + digits[start : start + 16] for prefix, start in _KEY_PARTS])
 
 
-def _hash_shingles(words: list[str]) -> NDArray[np.uint32]:
+def _hash_shingles(words: list[bytes]) -> NDArray[np.uint32]:
     """Hash words and neighbouring pairs: uint32[2 * len(words) - 1]. CRC-32 serves, for it is mixed afterwards."""
-    crc = zlib.crc32
-    single = np.fromiter((crc(word.encode("utf-8")) for word in words), np.uint64, len(words))
-    pairs = (single[:-1] * _MIX) ^ (single[1:] + _MIX)
-    return (_finish(np.concatenate([single, pairs])) >> np.uint64(32)).astype(np.uint32)
+    count = len(words)
+    shingles = np.empty(2 * count - 1, np.uint64)
+    shingles[:count] = list(map(zlib.crc32, words))
+    single, pairs = shingles[:count], shingles[count:]
+    np.multiply(single[:-1], _MIX, out=pairs)
+    pairs ^= single[1:] + _MIX
+    return (_finish(shingles) >> _HALF).astype(np.uint32)
 
 
 def _finish(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Spread every input bit over all output bits (finaliser of SplitMix64, Steele et al. 2014)."""
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))
+    mixed = values ^ (values >> _SHIFTS[0])
+    mixed *= _FACTORS[0]
+    mixed ^= mixed >> _SHIFTS[1]
+    mixed *= _FACTORS[1]
+    mixed ^= mixed >> _SHIFTS[2]
+    return mixed
 
 
 def _draw(stream: int, count: int) -> NDArray[np.uint64]:

@@ -7,6 +7,7 @@ integers or decimals, decimals with decimals, texts with texts.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Set
+from functools import lru_cache
 from types import MappingProxyType
 
 import msgspec
@@ -68,11 +69,23 @@ class Signal(msgspec.Struct, frozen=True):
 
 def collect_signals(findings: Findings, names: Iterable[str]) -> dict[str, SignalValue]:
     """Return the values of the named signals; only these are computed."""
-    found = {finding.signal for finding in findings.spam.findings}
-    values: dict[str, SignalValue] = {}
-    for name in names:
-        values[name] = name in found if name in _PHRASE_NAMES else SIGNALS[name].read(findings)
+    values, readers = _sort_names(tuple(names))
+    values = values.copy()
+    for finding in findings.spam.findings:
+        if finding.signal in values:
+            values[finding.signal] = True
+    for name, read in readers:
+        values[name] = read(findings)
     return values
+
+
+@lru_cache(maxsize=64)
+def _sort_names(
+    names: tuple[str, ...],
+) -> tuple[dict[str, SignalValue], list[tuple[str, Callable[[Findings], SignalValue]]]]:
+    """Return phrases that nothing was found of yet, and how to read the other signals."""
+    phrases: dict[str, SignalValue] = {name: False for name in names if name in _PHRASE_NAMES}
+    return phrases, [(name, SIGNALS[name].read) for name in names if name not in _PHRASE_NAMES]
 
 
 def collect_evidence(findings: Findings, names: Collection[str]) -> tuple[str, ...]:

@@ -4,8 +4,8 @@ import pytest
 
 from gristmill.operators.text.contacts import find_contacts
 from gristmill.operators.text.normalise import normalise
-from gristmill.operators.text.phrases import PHRASES
-from gristmill.operators.text.spam import SpamSignals, find_spam_signals
+from gristmill.operators.text.phrases import PHRASES, Phrase
+from gristmill.operators.text.spam import GRAMS_CHARS_MAX, SpamSignals, _find_triggered, find_spam_signals
 from tests.unit.operators.text.samples import ADVERTS, ORDINARY, TRICKY
 
 EXAMPLES = {
@@ -72,3 +72,20 @@ def test_addresses_are_no_phrases() -> None:
 def test_repetition_is_the_share_of_pairs_seen_before() -> None:
     assert find("buy it now " * 10).repeated_share > 0.8
     assert find("each word in this long sentence stands here only once").repeated_share == 0.0
+
+
+@pytest.mark.parametrize("times", [1, 3, 60])
+@pytest.mark.parametrize("phrase", PHRASES, ids=lambda phrase: phrase.signal)
+def test_every_trigger_is_noticed_wherever_it_stands(phrase: Phrase, times: int) -> None:
+    for trigger in phrase.triggers:
+        for words in (trigger, f"{'zzz ' * times}{trigger}", f"{trigger} {'zzz ' * times}"):
+            expected = [one for one in PHRASES if any(trigger in words for trigger in one.triggers)]
+            assert _find_triggered(words) == expected
+            assert phrase in expected
+
+
+def test_a_long_text_and_a_short_one_are_looked_through_alike() -> None:
+    words = "hey guys check out my channel and subscribe for free robux i make beats "
+    long = words + "zzz " * GRAMS_CHARS_MAX
+    assert _find_triggered(words) == _find_triggered(long)
+    assert _find_triggered("") == _find_triggered("zz") == []
