@@ -22,7 +22,8 @@ def test_a_start_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
     with started("up", "--flow", flow, "--state", tmp_path / "state", env=env) as process:
         _, errors = process.communicate(timeout=30)
         assert process.returncode == 2
-        assert b"processes did not start within 1.5 s: 'engine-1'" in errors
+        # On a busy machine the dispatcher may be late as well; the one that hangs is named in any case.
+        assert b"processes did not start within 1.5 s: 'engine-1" in errors
         assert is_gone(process.pid)
 
 
