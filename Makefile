@@ -65,8 +65,9 @@ e2e: $(INSTALLED) ## real processes on the embedded backend
 coverage: $(INSTALLED) ## judge the branch coverage of the last run: cores 100 %, whole >= 90 %
 	@$(if $(wildcard build/coverage),$(SHELF) run coverage scripts/coverage.sh)
 
-bench: $(INSTALLED) ## measure speed; figures hold for this machine only
-	@for file in bench/*.py; do $(BIN)/python "$$file" || exit 1; done
+bench: $(INSTALLED) ## measure speed and write docs/reports/bench.md; DATE=2026-11-30 and QUICK=1 are optional
+	@$(BIN)/python bench/cases/reporting.py --date "$(or $(DATE),$(shell date +%F))" $(if $(QUICK),--quick) \
+		--output docs/reports/bench.md
 
 clean: ## remove what can be made again, .venv excepted
 	@rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

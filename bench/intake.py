@@ -2,7 +2,7 @@
 
     python bench/intake.py [--quick] [--case NAME]
 
-Prints one JSON line a case, as `bench/spine.py` does.
+Prints one JSON line a case, see `cases/printing.py`.
 """
 
 from __future__ import annotations

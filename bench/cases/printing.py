@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import statistics
 from collections.abc import Callable, Mapping
 
 from cases.figure import Figure
-from spine import describe
 
 __all__ = ["print_cases"]
 
@@ -24,4 +24,19 @@ def print_cases(bench: str, cases: Mapping[str, Callable[[bool], Figure]], *, do
     options = parser.parse_args()
     for name, measure in cases.items():
         if options.case in (None, name):
-            print(json.dumps({**describe(name, measure(options.quick)), "bench": bench}), flush=True)
+            print(json.dumps(_describe(bench, name, measure(options.quick))), flush=True)
+
+
+def _describe(bench: str, name: str, figure: Figure) -> dict[str, object]:
+    value = statistics.median(figure.runs)
+    ratio = figure.raw / value if figure.less_is_better else value / figure.raw
+    return {
+        "bench": bench,
+        "case": name,
+        "value": round(value, 3),
+        "unit": figure.unit,
+        "raw": figure.raw,
+        "ratio": round(ratio, 3),
+        "runs": len(figure.runs),
+        "spread": round((max(figure.runs) - min(figure.runs)) / value, 3),
+    }
