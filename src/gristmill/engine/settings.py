@@ -25,7 +25,7 @@ class DispatcherSettings(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     max_in_flight: int = 3
-    frame_records_max: int = 64
+    frame_records_max: int = 128
     frame_bytes_max: int = 4 * 1024 * 1024
     lease_ms: int = 30_000
     task_timeout_ms: int = 900_000

@@ -10,9 +10,9 @@ from gristmill.ports.clock import Clock, Random
 
 __all__ = ["collect_periodically", "settle_heap"]
 
-YOUNG_OBJECTS_MAX = 10_000
-"""An engine holds tens of thousands of young objects until their commit; at the interpreter's 700 it looks through them
-all over and over, which cost a seventh of its time."""
+YOUNG_OBJECTS_MAX = 50_000
+"""An engine holds some ten thousand young objects until their commit, without any cycle; at the interpreter's 700 it
+looks through them all over and over, which cost a seventh of its time. Above that it looks only when it must."""
 
 _log = structlog.get_logger()
 

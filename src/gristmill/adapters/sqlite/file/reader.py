@@ -1,11 +1,16 @@
-"""The one thread of a process that reads a store; reads never wait for writers."""
+"""The one thread of a process that reads a store; reads never wait for writers.
+
+Not an executor: a frame asks for its ids once, and what an executor does around a call cost as much as the answer.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import queue
+import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import apsw
 
@@ -18,13 +23,23 @@ __all__ = ["Reader"]
 T = TypeVar("T")
 
 
+@dataclass(slots=True)
+class _Call:
+    read: Callable[[apsw.Connection], Any]
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Any]
+    answer: Any = None
+    error: BaseException | None = None
+
+
 class Reader:
     """Owns the reading connection, opened with the first read. Every read sees all that was committed before it."""
 
     def __init__(self, file: StoreFile) -> None:
         self._file = file
-        self._thread: ThreadPoolExecutor | None = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqlite-reader")
-        self._connection: apsw.Connection | None = None
+        self._calls: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._is_closed = False
 
     async def do(self, read: Callable[[apsw.Connection], T]) -> T:
         """Run a read in one snapshot and return its answer.
@@ -32,28 +47,54 @@ class Reader:
         Raises:
             Unavailable: the file cannot be read now.
         """
-        if self._thread is None:
+        if self._is_closed:
             raise Unavailable(f"store {self._file.path} is closed", advice="open it again")
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._run, read)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="sqlite-reader", daemon=True)
+            self._thread.start()
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        self._calls.put(_Call(read, loop, future))
+        return await future
 
     def close(self) -> None:
         """Finish what is queued and close the connection; safe to call twice."""
+        self._is_closed = True
+        self._calls.put(None)
         if self._thread is not None:
-            self._thread.submit(self._close_connection)
-            self._thread.shutdown(wait=True)
+            self._thread.join()
             self._thread = None
 
-    def _run(self, read: Callable[[apsw.Connection], T]) -> T:
-        with translated(self._file.path):
-            if self._connection is None:
-                self._connection = self._file.open_reader()
-            self._connection.execute("BEGIN")
+    def _work(self) -> None:
+        connection: apsw.Connection | None = None
+        while (call := self._calls.get()) is not None:
             try:
-                return read(self._connection)
-            finally:
-                self._connection.execute("COMMIT")
+                with translated(self._file.path):
+                    if connection is None:
+                        connection = self._file.open_reader()
+                    call.answer = _read(connection, call.read)
+            except Exception as error:
+                call.error = error
+            try:
+                call.loop.call_soon_threadsafe(_resolve, call)
+            except RuntimeError:
+                continue  # The loop is closed; nobody waits any more.
+        if connection is not None:
+            connection.close()
 
-    def _close_connection(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+
+def _read(connection: apsw.Connection, read: Callable[[apsw.Connection], T]) -> T:
+    connection.execute("BEGIN")
+    try:
+        return read(connection)
+    finally:
+        connection.execute("COMMIT")
+
+
+def _resolve(call: _Call) -> None:
+    if call.future.done():
+        return
+    if call.error is not None:
+        call.future.set_exception(call.error)
+    else:
+        call.future.set_result(call.answer)
