@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 from pathlib import Path
 
@@ -11,8 +12,9 @@ import pytest
 from gristmill.adapters.clock import SystemClock
 from gristmill.adapters.local_host import FairTurn
 from gristmill.adapters.sqlite import SqliteStore
+from gristmill.adapters.sqlite.file import writer as writer_module
 from gristmill.adapters.sqlite.file.connection import StoreFile
-from gristmill.adapters.sqlite.file.writer import Job, Writer
+from gristmill.adapters.sqlite.file.writer import Job, Turn, Writer
 from gristmill.adapters.sqlite.log import appending
 from gristmill.adapters.sqlite.state import state as state_module
 from gristmill.domain.commit import Committed, Conflict, Fenced
@@ -47,8 +49,7 @@ async def test_records_beyond_one_part_arrive_in_order(tmp_path: Path, monkeypat
 async def test_a_call_that_is_written_in_part_has_an_unknown_outcome(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plan: str, expected: type[Exception], written: int
 ) -> None:
-    monkeypatch.setattr(state_module, "COMMITS_PER_TURN", 2)
-    monkeypatch.setattr(state_module, "COMMIT_US", 1_000_000)  # Every part takes a turn of its own.
+    monkeypatch.setattr(state_module, "COMMIT_US", 2_000)  # Two fit a turn.
     store = open_store(tmp_path)
     commits = [make_commit(number) for number in range(1, 5)]
     with armed(plan), pytest.raises(Unavailable) as caught:
@@ -104,6 +105,38 @@ async def test_a_small_job_goes_before_a_large_one_that_has_no_place_in_the_turn
     writer.close()
     turn.close()
     other.close()
+
+
+async def test_turns_are_shorter_while_somebody_else_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer_module, "SHARED_TURNS", 5)
+    path = tmp_path / "store.sqlite"
+    turns = [FairTurn(path) for _ in range(3)]
+    writer, other = (Writer(StoreFile(path, "NORMAL"), turn) for turn in turns[:2])
+    numbers = itertools.count()
+
+    def write(turn: Turn) -> int:
+        turn.names.topic(str(next(numbers)))
+        return turn.db.data_version()
+
+    async def count_turns() -> int:
+        """Return how many turns four jobs take that wait at the same time."""
+        is_taken = threading.Event()
+        with turns[2]:
+            first = asyncio.ensure_future(writer.do(Job(write, 2_000, idle=lambda turn: is_taken.set())))
+            assert await asyncio.to_thread(is_taken.wait, 10)
+            rest = asyncio.gather(*(writer.do(Job(write, 2_000)) for _ in range(4)))
+            await asyncio.sleep(0)
+        await first
+        return len(set(await rest))
+
+    assert await count_turns() == 2
+    await other.do(Job(write))
+    assert await count_turns() == 4
+    assert await count_turns() == 2
+    writer.close()
+    other.close()
+    for turn in turns:
+        turn.close()
 
 
 async def test_of_two_rivals_for_an_input_id_the_first_that_may_be_written_wins(tmp_path: Path) -> None:

@@ -32,6 +32,12 @@ T = TypeVar("T")
 TURN_US_MAX = 5_000
 """Estimated work of one turn; a single job may exceed it."""
 
+SHARED_TURN_US_MAX = 2_500
+"""The same where other processes write too: each waits half as long for the others, for a little more work in all."""
+
+SHARED_TURNS = 100
+"""Turns after which a process that saw nobody else write takes itself to be alone again."""
+
 SHORT_TURN_US_MAX = 500
 """A turn with less work goes before those with more: somebody waits for an answer, and the others hardly notice."""
 
@@ -81,14 +87,22 @@ class Writer:
     turn: FairTurn
     _calls: queue.SimpleQueue[_Call | None] = field(default_factory=queue.SimpleQueue)
     _left_over: deque[_Call] = field(default_factory=deque)
+    _data_version: int = -1
+    _shared_turns_left: int = 0
     _is_closed: bool = False
 
     def __post_init__(self) -> None:
         connection = self.file.open_writer(self.turn)
         self._turn_context = Turn(connection, Names(connection))
+        self._data_version = connection.data_version()
         self._checkpointer = Checkpointer(self.file)
         self._thread = threading.Thread(target=self._work, name="sqlite-writer", daemon=True)
         self._thread.start()
+
+    @property
+    def turn_us_max(self) -> int:
+        """Work that a turn should hold now: less while other processes write too."""
+        return SHARED_TURN_US_MAX if self._shared_turns_left else TURN_US_MAX
 
     async def do(self, job: Job[T]) -> T:
         """Run a job in the next turn and return its answer once it is durable.
@@ -143,8 +157,9 @@ class Writer:
                 break
             waiting.append(call)
         calls, work_us = [first], first.job.work_us
+        most_us = max(self.turn_us_max, first.job.work_us + SHORT_TURN_US_MAX)
         for call in waiting:
-            if work_us + call.job.work_us > TURN_US_MAX:
+            if work_us + call.job.work_us > most_us:
                 self._left_over.append(call)
             else:
                 work_us += call.job.work_us
@@ -189,12 +204,14 @@ class Writer:
         try:
             with self.turn if is_short else self.turn.long():
                 db.execute("BEGIN IMMEDIATE")
+                self._look_for_others()
                 try:
                     for call in calls:
                         call.answer = call.job.run(self._turn_context)
                     fault("commit.written")
                     is_committing = True
                     db.execute("COMMIT")
+                    self._data_version = db.data_version()
                 except BaseException:
                     names.forget_added()
                     if db.in_transaction:
@@ -206,6 +223,12 @@ class Writer:
             return error
         names.keep()
         return None
+
+    def _look_for_others(self) -> None:
+        if self._turn_context.db.data_version() != self._data_version:
+            self._shared_turns_left = SHARED_TURNS
+        elif self._shared_turns_left:
+            self._shared_turns_left -= 1
 
     def _checkpoint_when_long(self) -> None:
         written, _ = self._turn_context.db.status(apsw.SQLITE_DBSTATUS_CACHE_WRITE)

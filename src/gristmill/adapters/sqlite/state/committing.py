@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 
 from gristmill.adapters.packing import pack
 from gristmill.adapters.sqlite.file.rows import write_rows
@@ -39,7 +40,9 @@ INSERT_QUARANTINE = """
 INSERT INTO quarantine(generator, position, source, source_revision, reason, at_ms, violations, raw)
 VALUES(?, ?, ?, ?, ?, ?, ?, ?)
 """
-COUNT = "INSERT INTO tally VALUES(?1, ?2) ON CONFLICT DO UPDATE SET value = value + excluded.value"
+COUNT = """
+INSERT INTO tally SELECT * FROM {rows} WHERE true ON CONFLICT DO UPDATE SET value = value + excluded.value
+"""
 
 
 def write_commits(turn: Turn, packed: PackedCommits) -> list[CommitOutcome]:
@@ -59,8 +62,7 @@ def write_commits(turn: Turn, packed: PackedCommits) -> list[CommitOutcome]:
         _write_quarantines(turn, quarantines)
         counted["quarantined"] += len(quarantines)
     _accept(turn, runs, quarantines)
-    for name, count in counted.items():
-        turn.db.execute(COUNT, (name, count))
+    write_rows(turn.db, COUNT, list(chain.from_iterable(counted.items())), width=2)
     return outcomes
 
 

@@ -24,10 +24,9 @@ from gristmill.ports.faults import fault
 
 __all__ = ["SqliteState"]
 
-COMMITS_PER_TURN = 128
-"""A larger call takes several turns, so that writers of other processes get theirs in between."""
-
 COMMIT_US = 35
+"""Work of one run inside a turn, generously. A call with more than fits takes several, with those of others between."""
+
 READ_SEGMENT = "SELECT day, next FROM id_segment WHERE namespace = ?"
 WRITE_SEGMENT = "INSERT OR REPLACE INTO id_segment(namespace, day, next) VALUES(?, ?, ?)"
 
@@ -49,7 +48,7 @@ class SqliteState:
             OutcomeUnknown: some were written; repeating them all is safe, since run ids are keys.
         """
         check_commits(commits)
-        if len(commits) <= COMMITS_PER_TURN:
+        if COMMIT_US * len(commits) <= self._writer.turn_us_max:
             packed = pack_commits(commits)
             fault("commit.before")
             outcomes = await self._write(packed)
@@ -123,7 +122,8 @@ class SqliteState:
         return await self._reader.do(reading.read_counts)
 
     async def _commit_in_turns(self, commits: Sequence[Commit]) -> list[CommitOutcome]:
-        parts = [(indexes, pack_commits([commits[index] for index in indexes])) for indexes in _parts(commits)]
+        most = max(1, self._writer.turn_us_max // COMMIT_US)
+        parts = [(indexes, pack_commits([commits[index] for index in indexes])) for indexes in _cut(commits, most)]
         fault("commit.before")
         answers = await asyncio.gather(*(self._write(packed) for _, packed in parts), return_exceptions=True)
         errors = [answer for answer in answers if isinstance(answer, BaseException)]
@@ -139,11 +139,11 @@ class SqliteState:
         return await self._writer.do(job)
 
 
-def _parts(commits: Sequence[Commit]) -> Iterator[list[int]]:
-    """Cut a call into turns without parting what shares a lease."""
+def _cut(commits: Sequence[Commit], most: int) -> Iterator[list[int]]:
+    """Cut a call into parts of at most `most` commits without parting what shares a lease."""
     part: list[int] = []
     for indexes in indexes_by_lease(commits):
-        if part and len(part) + len(indexes) > COMMITS_PER_TURN:
+        if part and len(part) + len(indexes) > most:
             yield part
             part = []
         part += indexes
