@@ -68,8 +68,9 @@ def find_contacts(text: str) -> Contacts:
     mails, rest = _take_mails(text)
     links, rest = find_links(mend_brackets(rest))
     handles = _unique(_AT_HANDLE.findall(rest)) if "@" in rest else ()
-    named = _unique(_NAMED_HANDLE.findall(rest))
     has_digit = _DIGIT.search(rest) is not None
+    # A named handle holds a digit or a low line: without one, "call me on insta" is only talk.
+    named = _unique(_NAMED_HANDLE.findall(rest)) if has_digit or "_" in rest else ()
     return Contacts(
         links=links,
         phones=_find_phones(rest) if has_digit else (),
