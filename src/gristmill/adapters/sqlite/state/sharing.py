@@ -139,17 +139,18 @@ def _joins_by_space(
 
 
 def _join(turn: Turn, space_id: int, joins: Sequence[tuple[ItemId, int, tuple[str, ...]]]) -> None:
-    keys = sorted({key for _, _, of_item in joins for key in of_item})
+    keys = {key for _, _, of_item in joins for key in of_item}
     holders: dict[str, ItemId] = dict(from_json(turn.db.execute(HOLDERS, (space_id, to_json(keys))).get))
     new_keys: dict[str, ItemId] = {}
-    ties: list[tuple[ItemId, ItemId]] = []
+    ties: dict[tuple[ItemId, ItemId], None] = {}
     for item_id, _, of_item in joins:
         for key in of_item:
             holder = holders.get(key)
             if holder is None:
                 holders[key] = new_keys[key] = item_id
             elif holder != item_id:
-                ties.append((item_id, holder))
+                # Whoever shares one key mostly shares several, so a tie is found more than once.
+                ties[item_id, holder] = None
     items = sorted({item_id for item_id, _, _ in joins} | {holder for _, holder in ties})
     rows = from_json(turn.db.execute(CHAINS, (space_id, to_json(items))).get)
     forest = {row[0]: Node(*row) for row in rows}
