@@ -61,6 +61,12 @@ def test_P1_a_kill_loses_and_doubles_nothing(
     victim: Victim, number: int, stream: Path, undisturbed: tuple[Findings, float], tmp_path: Path
 ) -> None:
     expected, seconds = undisturbed
-    after_s = random.Random(f"{SEED} {victim} {number}").uniform(0.0, seconds)
-    result = run_round(command(tmp_path / "run", stream), victim=victim, after_s=after_s, expected=expected)
-    assert not result.faults, f"killed {victim} after {after_s:.2f} s"
+    chance = random.Random(f"{SEED} {victim} {number}")
+    result = run_round(
+        lambda draw: command(tmp_path / str(draw), stream),
+        victim=victim,
+        chance=chance,
+        seconds=seconds,
+        expected=expected,
+    )
+    assert not result.faults, f"killed {victim} after {result.after_s:.2f} s"

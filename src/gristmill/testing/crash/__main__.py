@@ -38,9 +38,11 @@ def main() -> int:
     for number in range(arguments.rounds):
         for victim in arguments.victims:
             folder = root / f"{victim}-{number}"
-            command = _command(folder, stream, arguments, timeout_s=60.0 + WEDGED_AFTER * seconds)
-            after_s = chance.uniform(0.0, seconds)
-            result = run_round(command, victim=victim, after_s=after_s, expected=expected)
+
+            def make_command(draw: int, folder: Path = folder) -> RunCommand:
+                return _command(folder / str(draw), stream, arguments, timeout_s=60.0 + WEDGED_AFTER * seconds)
+
+            result = run_round(make_command, victim=victim, chance=chance, seconds=seconds, expected=expected)
             print(msgspec.json.encode(result).decode(), flush=True)
             faulty += bool(result.faults)
             if not result.faults:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,6 +18,10 @@ __all__ = ["RoundResult", "RunCommand", "run_round", "run_undisturbed"]
 
 ORPHANS_GONE_S = 15.0
 """Children leave when their main dies; after this time one that is still there is an orphan."""
+
+LOOK_AGAIN_S = 0.02
+DRAWS_MAX = 5
+"""A run may end before the moment that was drawn; an earlier moment is drawn then, this many times in all."""
 
 STARTS_MAX = 4
 """Starts in a round, the first included; one kill needs two."""
@@ -65,8 +70,31 @@ def run_undisturbed(command: RunCommand) -> tuple[Findings, float]:
     return read_findings(command.output), time.monotonic() - started
 
 
-def run_round(command: RunCommand, *, victim: Victim, after_s: float, expected: Findings) -> RoundResult:
-    """Kill `victim` once, `after_s` seconds after the start, and compare what a finished run leaves."""
+def run_round(
+    make_command: Callable[[int], RunCommand],
+    *,
+    victim: Victim,
+    chance: random.Random,
+    seconds: float,
+    expected: Findings,
+) -> RoundResult:
+    """Kill `victim` once at a random moment of a run and compare what the finished run leaves.
+
+    Args:
+        make_command: returns the run of the n-th draw, in a folder of its own.
+        seconds: how long an undisturbed run takes; the moment lies within it.
+    """
+    until_s = seconds
+    for draw in range(DRAWS_MAX):
+        after_s = chance.uniform(0.0, until_s)
+        result = _run_with_kill(make_command(draw), victim=victim, after_s=after_s, expected=expected)
+        if result.killed or result.faults:
+            return result
+        until_s = after_s
+    return msgspec.structs.replace(result, faults=(f"no {victim} was killed: the run was over {DRAWS_MAX} times",))
+
+
+def _run_with_kill(command: RunCommand, *, victim: Victim, after_s: float, expected: Findings) -> RoundResult:
     started = time.monotonic()
     faults: list[str] = []
     process = _start(command)
@@ -103,14 +131,19 @@ def _start(command: RunCommand) -> subprocess.Popen[bytes]:
 
 
 def _kill_at(process: subprocess.Popen[bytes], victim: Victim, after_s: float) -> list[int]:
-    """Wait until the moment and kill; return the pids killed, none when the run was over before."""
-    try:
-        process.wait(after_s)
-    except subprocess.TimeoutExpired:
-        pids = choose_pids(process.pid, victim)
-        kill_hard(pids)
-        return pids
-    return []
+    """Wait until the moment, and for the victim to be there, and kill; return the pids, none when the run was over."""
+    wait_s = after_s
+    while True:
+        try:
+            process.wait(wait_s)
+        except subprocess.TimeoutExpired:
+            pids = choose_pids(process.pid, victim)
+            kill_hard(pids)
+            if pids:
+                return pids
+            wait_s = LOOK_AGAIN_S
+        else:
+            return []
 
 
 def _find_orphans(pids: Sequence[int]) -> list[str]:
