@@ -6,9 +6,26 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import SLOW_FLOW, is_gone, put, run, serves, started, wait_until, write
+from tests.commands import SLOW_FLOW, is_gone, open_records, put, run, serves, started, wait_until, write
 
 HANGS_IN_AN_ENGINE = 'import sys, threading\nif "engine" in sys.argv:\n    threading.Event().wait(600)\n'
+SPINNING_FLOW = '''
+"""A text `spin` is worked on for ever, and nothing else happens in that process."""
+from gristmill import Flow, Generator, Item, Plan, task
+
+
+@task(attempts=1)
+def think(item: Item) -> None:
+    while item.text == "spin":
+        pass
+
+
+flow = Flow(
+    "thinker",
+    plans=[Plan("think", tasks=[think])],
+    generators=[Generator(type="think", topic="think", plans=("think",))],
+)
+'''
 
 
 @pytest.fixture
@@ -51,6 +68,21 @@ async def test_a_group_that_was_killed_leaves_nothing_in_the_way(tmp_path: Path,
             process.wait()
             wait_until(partial(is_gone, process.pid), "children gone with their main")
     assert lines(tmp_path / "starts") == ["r0", "r0"]
+
+
+@pytest.mark.slow
+async def test_P8_a_record_that_stops_its_engine_is_given_up_and_the_others_go_on(tmp_path: Path) -> None:
+    flow, state = write(tmp_path / "flow.py", SPINNING_FLOW), tmp_path / "state"
+    env = {"GRISTMILL_MAIN__STALL_TIMEOUT_S": "5", "GRISTMILL_DISPATCHER__DELIVERIES_MAX": "2"}
+    await put(state, "think", ["fine", "spin", "fine"])
+    with started("up", "--flow", flow, "--state", state, env=env) as process:
+        wait_until(lambda: "the engine died" in run("dlq", "ls", "--state", state).stdout, "a dead letter", timeout_s=60)
+        await put(state, "think", ["fine"])
+        wait_until(lambda: serves(state), "serving again")
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=30)
+    assert b"does not answer and is killed" in errors
+    assert await open_records(state, "think") == 0
 
 
 async def test_one_process_keeps_the_same_promises(tmp_path: Path, slow: Path) -> None:

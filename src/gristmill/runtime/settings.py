@@ -40,6 +40,9 @@ class MainSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         Literal["split", "single"], Meta(description="dispatcher and engines as processes, or all in one")
     ] = "split"
     start_timeout_s: Annotated[Seconds, Meta(description="until every process must have started")] = 60
+    stall_timeout_s: Annotated[
+        Seconds, Meta(description="a process that has not answered for so long is killed and started again; 0: never")
+    ] = 60
     shutdown_drain_timeout_s: Annotated[Seconds, Meta(description="records under way may finish after SIGTERM")] = 300
     gc_interval_s: Annotated[Seconds, Meta(description="between two full garbage collections of a process")] = 28_800
     gc_jitter_s: Annotated[Seconds, Meta(description="drawn once and added to the interval")] = 900

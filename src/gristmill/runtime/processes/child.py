@@ -22,7 +22,7 @@ from gristmill.runtime.processes.channel import (
 )
 from gristmill.runtime.processes.launch import Launched
 
-__all__ = ["Child", "Launch"]
+__all__ = ["PROBE_TIMEOUT_S", "Child", "Launch"]
 
 PROBE_TIMEOUT_S = 1.0
 """A child that does not answer in this time does not serve."""
@@ -37,6 +37,9 @@ class Child:
 
     Args:
         on_started: called when it does its work.
+
+    Attributes:
+        unanswered: probes of its watcher in a row that it has not answered.
     """
 
     def __init__(self, begin: Begin, launched: Launched, *, on_started: Callable[[], None]) -> None:
@@ -48,6 +51,7 @@ class Child:
         self._channel: Channel | None = None
         self._answers: dict[int, asyncio.Future[Vitals]] = {}
         self._probe_count = 0
+        self.unanswered = 0
         self._drained = asyncio.Event()
         self.started = asyncio.Event()
         self.ended = asyncio.Event()

@@ -17,12 +17,16 @@ from gristmill.domain.front.health import ServiceHealth
 from gristmill.ports.clock import Clock
 from gristmill.runtime.group.health_core import ChildState, DispatcherState, decide_health
 from gristmill.runtime.processes.channel import Begin
-from gristmill.runtime.processes.child import Child, Launch
+from gristmill.runtime.processes.child import PROBE_TIMEOUT_S, Child, Launch
 from gristmill.runtime.processes.supervision_core import GiveUp, Supervision
 from gristmill.runtime.spec import GroupSpec
 from gristmill.runtime.telemetry import forget_process
 
 __all__ = ["ProcessGroup"]
+
+PROBE_EVERY_S = 4.0
+SILENT_PROBES = 2
+"""A process that leaves so many probes unanswered does not serve."""
 
 KILL_AFTER_MS = 500
 """Past its grace a child gets this long to say goodbye before it is killed."""
@@ -110,7 +114,11 @@ class ProcessGroup:
         child = self._children.get(name)
         if child is None:
             return ChildState(name, role, "is dead")
-        return ChildState(name, role, "" if child.started.is_set() else "has not started yet")
+        if not child.started.is_set():
+            return ChildState(name, role, "has not started yet")
+        if child.unanswered >= SILENT_PROBES:
+            return ChildState(name, role, f"has not answered for {_silent_s(child):g} s")
+        return ChildState(name, role)
 
     async def _wait_started(self) -> None:
         await asyncio.gather(*(started.wait() for started in self._started.values()))
@@ -134,9 +142,11 @@ class ProcessGroup:
         while not self._stopping.is_set():
             child = Child(Begin(role, name, self._spec), self._launch(role), on_started=started.set)
             self._children[name] = child
+            watching = asyncio.create_task(self._watch(child))
             try:
                 code = await child.live()
             finally:
+                watching.cancel()
                 self._children.pop(name)
             if self._stopping.is_set():
                 return
@@ -150,6 +160,26 @@ class ProcessGroup:
                 raise Unavailable(f"{name} died {decision.deaths} times in 10 minutes", advice=advice)
             _log.warning("child died", child=name, code=code, text=child.refusal, restart_in_ms=decision.delay_ms)
             await self._clock.sleep_ms(decision.delay_ms)
+
+    async def _watch(self, child: Child) -> None:
+        """Kill a child that is there but does nothing: what it had under way goes to another, and counts against it.
+
+        Unanswered probes are counted, not seconds: a main that was held up itself must not blame its children.
+        """
+        settings = self._spec.settings.main
+        try:
+            await asyncio.wait_for(child.started.wait(), settings.start_timeout_s)
+        except TimeoutError:
+            _log.error("child does not start and is killed", child=child.name, waited_s=settings.start_timeout_s)
+            child.kill()
+            return
+        while not self._stopping.is_set():
+            await self._clock.sleep_ms(round(PROBE_EVERY_S * 1000))
+            child.unanswered = 0 if await child.probe() is not None else child.unanswered + 1
+            if settings.stall_timeout_s and _silent_s(child) >= settings.stall_timeout_s:
+                _log.error("child does not answer and is killed", child=child.name, silent_s=_silent_s(child))
+                child.kill()
+                return
 
     async def _end(self, *, grace_ms: int) -> None:
         self._stopping.set()
@@ -166,3 +196,7 @@ class ProcessGroup:
     async def _wait_empty(self) -> None:
         while self._children:
             await asyncio.wait([asyncio.create_task(child.ended.wait()) for child in self._children.values()])
+
+
+def _silent_s(child: Child) -> float:
+    return child.unanswered * (PROBE_EVERY_S + PROBE_TIMEOUT_S)
