@@ -9,12 +9,29 @@ from gristmill.domain.commit import StoredRun
 from gristmill.domain.front.access import StoredToken
 from gristmill.domain.front.label_fact import LabelFact
 from gristmill.domain.front.publication import KeyTaken, Once, Publication, Published
-from gristmill.domain.ids import ItemId
+from gristmill.domain.ids import ItemId, RunId
 from gristmill.domain.item import Item
 
-__all__ = ["ITEMS_PER_READ_MAX", "PUBLICATIONS_PER_CALL_MAX", "Front", "Inlet", "LabelFacts", "Listing", "Tokens"]
+__all__ = [
+    "ITEMS_PER_READ_MAX",
+    "MEMBERS_SCANNED_MAX",
+    "PUBLICATIONS_PER_CALL_MAX",
+    "RUNS_SCANNED_MAX",
+    "Front",
+    "Inlet",
+    "LabelFacts",
+    "Listing",
+    "Tokens",
+]
 
 PUBLICATIONS_PER_CALL_MAX = 1_000
+
+RUNS_SCANNED_MAX = 200_000
+"""Runs are found by position and by item; an index by run id would cost every commit. Some 20 ms."""
+
+MEMBERS_SCANNED_MAX = 20_000
+"""Some 10 ms; an index of members by group would cost every commit."""
+
 ITEMS_PER_READ_MAX = 1_000
 
 
@@ -49,6 +66,13 @@ class LabelFacts(Protocol):
         """Return the facts of items, oldest first; items without any are absent."""
         ...
 
+    async def judged_before(self, item_id: ItemId | None, *, limit: int) -> list[ItemId]:
+        """Return up to `limit` lower ids of items that somebody said something about, the highest first.
+
+        It costs what is returned, however many items there are.
+        """
+        ...
+
 
 class Tokens(Protocol):
     """Tokens by their public id; none is ever deleted."""
@@ -71,7 +95,7 @@ class Tokens(Protocol):
 
 
 class Listing(Protocol):
-    """Many items at a time, newest first."""
+    """Many items at a time, newest first, and what belongs to one."""
 
     async def items_before(self, item_id: ItemId | None, *, limit: int) -> list[Item]:
         """Return up to `limit` items with a lower id, the highest first; from the newest when None."""
@@ -79,6 +103,22 @@ class Listing(Protocol):
 
     async def runs_of(self, item_ids: Sequence[ItemId]) -> dict[ItemId, list[StoredRun]]:
         """Return all runs of items, oldest position first; items without any are absent."""
+        ...
+
+    async def items_of(self, item_ids: Sequence[ItemId]) -> list[Item]:
+        """Return the newest revisions of items, the highest id first; unknown ones are left out."""
+        ...
+
+    async def item_of_run(self, run_id: RunId) -> ItemId | None:
+        """Return the item of a run, None where it is not among the newest RUNS_SCANNED_MAX of a generator."""
+        ...
+
+    async def peers_of(self, item_id: ItemId, *, space: str, limit: int) -> list[ItemId]:
+        """Return up to `limit` other members of an item's group, the highest id first.
+
+        Looked for among the newest MEMBERS_SCANNED_MAX members of all groups of the space, so a large store may hold
+        more than are returned; how many there are, `State.contributions` tells.
+        """
         ...
 
 

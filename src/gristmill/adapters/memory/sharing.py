@@ -61,6 +61,14 @@ class Sharing:
         given = self._given.get(item_id, {})
         return [self._resolve(item_id, given[slot], input_id_of) for slot in sorted(given)]
 
+    def peers(self, item_id: ItemId, space: str) -> list[ItemId]:
+        """Return the other members of an item's group, the highest id first."""
+        own = self._members.get((space, item_id))
+        if own is None:
+            return []
+        group = [other for (where, other), one in self._members.items() if where == space and one.root() is own.root()]
+        return sorted((other for other in group if other != item_id), reverse=True)
+
     def _join(self, item_id: ItemId, join: Join, position: int) -> None:
         member = self._members.get((join.space, item_id))
         if member is None:

@@ -149,6 +149,15 @@ class MemoryState:
         below = (one for one in self._items.values() if item_id is None or one.item_id < item_id)
         return sorted(below, key=lambda item: -item.item_id)
 
+    def item_of_run(self, run_id: RunId) -> ItemId | None:
+        """Return the item of a run."""
+        run = self._runs.get(run_id)
+        return None if run is None else run.item_id
+
+    def peers_of(self, item_id: ItemId, space: str) -> list[ItemId]:
+        """Return the other members of an item's group, the highest id first."""
+        return self._sharing.peers(item_id, space)
+
     def tell(self, event: Event) -> None:
         """Append an event of its own."""
         self._events[event.item_id].append(event)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from gristmill.domain.commit import Contributed
+from gristmill.domain.contribution import Join
 from gristmill.domain.errors import StaleRead, UsageError
 from gristmill.domain.front.access import StoredToken
 from gristmill.domain.front.label_fact import ITEM_WITHOUT_FACTS, LabelFact
-from gristmill.domain.ids import ItemId
+from gristmill.domain.ids import ItemId, RunId
+from gristmill.domain.log import Delivery
 from gristmill.ports.front import ITEMS_PER_READ_MAX, Front
-from gristmill.testing.contracts.backend import Backend, Contract, make_commit, run_id_of
+from gristmill.testing.contracts.backend import Backend, Contract, claim, make_commit, records, run_id_of
 
 __all__ = ["FrontContract"]
 
@@ -78,6 +81,56 @@ class FrontContract(Contract):
         await backend.state.commit([make_commit(2), make_commit(1), other])
         found = await front.listing.runs_of([ItemId(1), ItemId(2), ItemId(3)])
         assert found == {ItemId(number): await backend.state.runs(ItemId(number)) for number in (1, 2)}
+
+    async def test_items_that_somebody_judged_are_listed_once_from_the_newest(self, front: Front) -> None:
+        assert await front.facts.judged_before(None, limit=2) == []
+        for number in (2, 1, 3, 1):
+            await front.facts.add(_fact(number))
+        assert await front.facts.judged_before(None, limit=2) == [3, 2]
+        assert await front.facts.judged_before(ItemId(2), limit=2) == [1]
+
+    async def test_items_come_by_their_ids_as_they_are_now(self, backend: Backend, front: Front) -> None:
+        await backend.state.commit([make_commit(1), make_commit(2)])
+        found = await front.listing.items_of([ItemId(1), ItemId(3), ItemId(2)])
+        assert [item.text for item in found] == ["text 2", "text 1"]
+
+    async def test_a_run_leads_to_its_item(self, backend: Backend, front: Front) -> None:
+        other = make_commit(3, generator="other")
+        await backend.state.commit([make_commit(1), make_commit(2), other])
+        lease = (await _claimed(backend)).lease
+        await backend.state.commit([make_commit(4, lease=lease)])
+        for number in (1, 2, 3, 4):
+            assert await front.listing.item_of_run(run_id_of(number)) == number
+        assert await front.listing.item_of_run(run_id_of(9)) is None
+        with pytest.raises(UsageError, match="run id"):
+            await front.listing.item_of_run(RunId("no run"))
+
+    async def test_members_of_a_group_find_each_other(self, backend: Backend, front: Front) -> None:
+        await backend.state.commit(
+            [
+                make_commit(1, contributions=(_joined("exact", "a"),)),
+                make_commit(2, contributions=(_joined("exact", "a", "b"), _joined("near", "z"))),
+                make_commit(3, contributions=(_joined("exact", "c"), _joined("near", "z"))),
+                make_commit(4, contributions=(_joined("exact", "b"),)),
+                make_commit(5),
+            ]
+        )
+        listing = front.listing
+        assert await listing.peers_of(ItemId(1), space="exact", limit=9) == [4, 2]
+        assert await listing.peers_of(ItemId(4), space="exact", limit=1) == [2]
+        assert await listing.peers_of(ItemId(3), space="near", limit=9) == [2]
+        assert await listing.peers_of(ItemId(3), space="exact", limit=9) == []
+        assert await listing.peers_of(ItemId(5), space="exact", limit=9) == []
+        assert await listing.peers_of(ItemId(1), space="nowhere", limit=9) == []
+
+
+async def _claimed(backend: Backend) -> Delivery:
+    await backend.log.append("t", records("a"))
+    return (await claim(backend.log))[0]
+
+
+def _joined(space: str, *keys: str) -> Contributed:
+    return Contributed(Join(space, keys, "duplicate", "same"), "task", "operator", "1")
 
 
 def _fact(number: int, *, is_negated: bool = False) -> LabelFact:

@@ -6,14 +6,20 @@ from collections.abc import Sequence
 
 import msgspec
 
-from gristmill.adapters.checks import check_fact_is_new, check_limit, check_publications, event_of_fact
+from gristmill.adapters.checks import (
+    check_fact_is_new,
+    check_limit,
+    check_publications,
+    check_run_id,
+    event_of_fact,
+)
 from gristmill.adapters.memory.log import MemoryLog
 from gristmill.adapters.memory.state import MemoryState
 from gristmill.domain.commit import StoredRun
 from gristmill.domain.front.access import StoredToken
 from gristmill.domain.front.label_fact import ITEM_WITHOUT_FACTS, LabelFact
 from gristmill.domain.front.publication import KeyTaken, Once, Publication, Published
-from gristmill.domain.ids import ItemId
+from gristmill.domain.ids import ItemId, RunId
 from gristmill.domain.item import Item
 from gristmill.ports.clock import Clock
 from gristmill.ports.front import ITEMS_PER_READ_MAX
@@ -80,6 +86,11 @@ class _LabelFacts:
     async def of(self, item_ids: Sequence[ItemId]) -> dict[ItemId, list[LabelFact]]:
         return {item_id: list(self._facts[item_id]) for item_id in item_ids if self._facts.get(item_id)}
 
+    async def judged_before(self, item_id: ItemId | None, *, limit: int) -> list[ItemId]:
+        check_limit(limit, most=ITEMS_PER_READ_MAX)
+        judged = (one for one, facts in self._facts.items() if facts and (item_id is None or one < item_id))
+        return sorted(judged, reverse=True)[:limit]
+
 
 class _Tokens:
     def __init__(self) -> None:
@@ -117,3 +128,16 @@ class _Listing:
         check_limit(max(1, len(item_ids)), most=ITEMS_PER_READ_MAX)
         found = {item_id: await self._state.runs(item_id) for item_id in item_ids}
         return {item_id: runs for item_id, runs in found.items() if runs}
+
+    async def items_of(self, item_ids: Sequence[ItemId]) -> list[Item]:
+        check_limit(max(1, len(item_ids)), most=ITEMS_PER_READ_MAX)
+        found = [await self._state.item(item_id) for item_id in sorted(set(item_ids), reverse=True)]
+        return [item for item in found if item is not None]
+
+    async def item_of_run(self, run_id: RunId) -> ItemId | None:
+        check_run_id(run_id)
+        return self._state.item_of_run(run_id)
+
+    async def peers_of(self, item_id: ItemId, *, space: str, limit: int) -> list[ItemId]:
+        check_limit(limit, most=ITEMS_PER_READ_MAX)
+        return self._state.peers_of(item_id, space)[:limit]

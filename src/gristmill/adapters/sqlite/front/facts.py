@@ -7,13 +7,14 @@ from collections.abc import Sequence
 import apsw
 import msgspec
 
-from gristmill.adapters.checks import check_fact_is_new, event_of_fact
+from gristmill.adapters.checks import check_fact_is_new, check_limit, event_of_fact
 from gristmill.adapters.packing import pack
 from gristmill.adapters.sqlite.file.reader import Reader
 from gristmill.adapters.sqlite.file.rows import to_json
 from gristmill.adapters.sqlite.file.writer import Job, Turn, Writer
 from gristmill.domain.front.label_fact import LabelFact
 from gristmill.domain.ids import ItemId
+from gristmill.ports.front import ITEMS_PER_READ_MAX
 
 __all__ = ["SqliteLabelFacts"]
 
@@ -23,6 +24,9 @@ TELL = "INSERT INTO event(item_id, body) VALUES(?, ?)"
 FACTS = """
 SELECT fact_id, body FROM label_fact WHERE item_id IN (SELECT value FROM json_each(?)) ORDER BY fact_id
 """
+
+JUDGED = "SELECT DISTINCT item_id FROM label_fact WHERE item_id < ? ORDER BY item_id DESC LIMIT ?"
+NO_BOUND = (1 << 63) - 1
 
 _decoder = msgspec.msgpack.Decoder(LabelFact)
 
@@ -50,6 +54,12 @@ class SqliteLabelFacts:
     async def of(self, item_ids: Sequence[ItemId]) -> dict[ItemId, list[LabelFact]]:
         """Return the facts of items, oldest first."""
         return await self._reader.do(lambda db: _read(db, item_ids))
+
+    async def judged_before(self, item_id: ItemId | None, *, limit: int) -> list[ItemId]:
+        """Return ids of items that somebody said something about, the highest first."""
+        check_limit(limit, most=ITEMS_PER_READ_MAX)
+        below = NO_BOUND if item_id is None else item_id
+        return await self._reader.do(lambda db: [ItemId(found) for (found,) in db.execute(JUDGED, (below, limit))])
 
 
 def _read(db: apsw.Connection, item_ids: Sequence[ItemId]) -> dict[ItemId, list[LabelFact]]:

@@ -4,19 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gristmill.adapters.checks import check_limit
+import apsw
+
+from gristmill.adapters.checks import check_limit, check_run_id
 from gristmill.adapters.packing import unpack_item
 from gristmill.adapters.sqlite.file.reader import Reader
+from gristmill.adapters.sqlite.file.rows import to_json
 from gristmill.adapters.sqlite.state.reading import read_runs
 from gristmill.domain.commit import StoredRun
-from gristmill.domain.ids import ItemId
+from gristmill.domain.ids import ItemId, RunId
 from gristmill.domain.item import Item
-from gristmill.ports.front import ITEMS_PER_READ_MAX
+from gristmill.ports.front import ITEMS_PER_READ_MAX, MEMBERS_SCANNED_MAX, RUNS_SCANNED_MAX
 
 __all__ = ["SqliteListing"]
 
 NO_BOUND = (1 << 63) - 1
 ITEMS = "SELECT body FROM item WHERE item_id < ? ORDER BY item_id DESC LIMIT ?"
+ITEMS_OF = "SELECT body FROM item WHERE item_id IN (SELECT value FROM json_each(?)) ORDER BY item_id DESC"
+RUN_AMONG_OPEN = "SELECT item_id FROM run INDEXED BY run_open WHERE is_open AND run_id = ?"
+RUN_AMONG_NEWEST = """
+SELECT item_id FROM run WHERE run_row IN (
+    SELECT run_row FROM (
+        SELECT run_row, run_id FROM run INDEXED BY run_by_position WHERE generator_id = ?1
+        ORDER BY position DESC LIMIT ?3)
+    WHERE run_id = ?2)
+"""
+SPACE = "SELECT space_id FROM space WHERE name = ?"
+GENERATORS = "SELECT generator_id FROM generator ORDER BY generator_id"
+MEMBERS = """
+SELECT item_id, parent FROM join_member WHERE space_id = ? ORDER BY item_id DESC LIMIT ?
+"""
+PARENT = "SELECT parent FROM join_member WHERE space_id = ? AND item_id = ?"
 
 
 class SqliteListing:
@@ -35,3 +53,45 @@ class SqliteListing:
         """Return all runs of items, oldest position first."""
         check_limit(max(1, len(item_ids)), most=ITEMS_PER_READ_MAX)
         return await self._reader.do(lambda db: read_runs(db, item_ids))
+
+    async def items_of(self, item_ids: Sequence[ItemId]) -> list[Item]:
+        """Return the newest revisions of items, the highest id first."""
+        check_limit(max(1, len(item_ids)), most=ITEMS_PER_READ_MAX)
+        wanted = to_json(list(item_ids))
+        return await self._reader.do(lambda db: [unpack_item(body) for (body,) in db.execute(ITEMS_OF, (wanted,))])
+
+    async def item_of_run(self, run_id: RunId) -> ItemId | None:
+        """Return the item of a run that is not too old."""
+        check_run_id(run_id)
+        return await self._reader.do(lambda db: _find_item(db, bytes.fromhex(run_id)))
+
+    async def peers_of(self, item_id: ItemId, *, space: str, limit: int) -> list[ItemId]:
+        """Return other members of an item's group, the highest id first."""
+        check_limit(limit, most=ITEMS_PER_READ_MAX)
+        return await self._reader.do(lambda db: _find_peers(db, item_id, space)[:limit])
+
+
+def _find_item(db: apsw.Connection, run_id: bytes) -> ItemId | None:
+    found = db.execute(RUN_AMONG_OPEN, (run_id,)).get
+    for (generator_id,) in db.execute(GENERATORS).fetchall():
+        found = found or db.execute(RUN_AMONG_NEWEST, (generator_id, run_id, RUNS_SCANNED_MAX)).get
+    return None if found is None else ItemId(found)
+
+
+def _find_peers(db: apsw.Connection, item_id: ItemId, space: str) -> list[ItemId]:
+    space_id = db.execute(SPACE, (space,)).get
+    if space_id is None or db.execute(PARENT, (space_id, item_id)).get is None:
+        return []
+    parents: dict[int, int] = dict(db.execute(MEMBERS, (space_id, MEMBERS_SCANNED_MAX)))
+    newest = list(parents)
+
+    def root_of(member: int) -> int:
+        while True:
+            if member not in parents:
+                parents[member] = db.execute(PARENT, (space_id, member)).get
+            if not parents[member]:
+                return member
+            member = parents[member]
+
+    root = root_of(item_id)
+    return [ItemId(member) for member in newest if member != item_id and root_of(member) == root]
