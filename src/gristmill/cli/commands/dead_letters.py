@@ -14,6 +14,7 @@ from gristmill.cli.consoles import plain_console, write_out_steering
 from gristmill.cli.options import ConfigFile, StateDir, load
 from gristmill.domain.errors import UsageError
 from gristmill.domain.log import DeadLetter
+from gristmill.ports.log import Log
 from gristmill.runtime.folder import StateFolder
 from gristmill.runtime.loop import run_async
 from gristmill.runtime.reading.lookup import open_for_reading
@@ -22,7 +23,7 @@ __all__ = ["app"]
 
 app = App(name="dlq")
 
-LISTED_MAX = 10_000
+PAGE = 1_000
 HEAD_BYTES = 120
 Limit = Annotated[int, Parameter(help="Most entries to list.")]
 
@@ -51,8 +52,8 @@ def _show_letter(
     config: ConfigFile = None,
 ) -> int:
     """Show one of them: record, diagnosis, history."""
-    found = [letter for letter in _read_letters(state, config, limit=LISTED_MAX) if letter.dead_letter_id == number]
-    if not found:
+    found = _read_letters(state, config, after=number - 1, limit=1)
+    if not found or found[0].dead_letter_id != number:
         raise UsageError("dead letter", value=number, advice="see `gristmill dlq ls`")
     letter, diagnosis = found[0], found[0].diagnosis
     _tell(f"dead letter {letter.dead_letter_id}: record {letter.offset} of {letter.topic}, group {letter.group}")
@@ -84,9 +85,7 @@ def _requeue_letters(
 
     async def requeue() -> int:
         async with open_for_reading(StateFolder(Path(settings.main.state_dir)), settings) as store:
-            chosen = numbers or [
-                letter.dead_letter_id for letter in await store.log.dead_letters(topic=topic, limit=LISTED_MAX)
-            ]
+            chosen = numbers or await _list_all(store.log, topic)
             count = 0
             for number in chosen:
                 if not await store.log.requeue(number):
@@ -117,12 +116,24 @@ def _list_quarantine(*, limit: Limit = 100, state: StateDir = None, config: Conf
     return EXIT_OK
 
 
-def _read_letters(state: Path | None, config: Path | None, *, topic: str = "", limit: int) -> list[DeadLetter]:
+async def _list_all(log: Log, topic: str) -> list[int]:
+    """Return the number of every dead letter there is now: one that fails again meanwhile is not requeued twice."""
+    numbers: list[int] = []
+    while True:
+        page = await log.dead_letters(topic=topic, after=numbers[-1] if numbers else 0, limit=PAGE)
+        numbers += [letter.dead_letter_id for letter in page]
+        if len(page) < PAGE:
+            return numbers
+
+
+def _read_letters(
+    state: Path | None, config: Path | None, *, topic: str = "", after: int = 0, limit: int
+) -> list[DeadLetter]:
     settings = load(state=state, config=config).settings
 
     async def read() -> list[DeadLetter]:
         async with open_for_reading(StateFolder(Path(settings.main.state_dir)), settings) as store:
-            return await store.log.dead_letters(topic=topic, limit=limit)
+            return await store.log.dead_letters(topic=topic, after=after, limit=limit)
 
     return run_async(read())
 
