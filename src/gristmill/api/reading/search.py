@@ -2,12 +2,12 @@
 
 Items are looked through in the order of their ids, a bounded number for each page: a page may be short or even empty
 while there are more, and says where to go on. So a filter that matches nothing never holds up the store, and commits
-pay for no index.
+pay for no index. What people have negated is few and known by item, so that filter looks at nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 
 import msgspec
 
@@ -20,7 +20,17 @@ from gristmill.domain.item import Item
 from gristmill.ports.front import Front
 from gristmill.ports.state import State
 
-__all__ = ["FoundItem", "ItemFilter", "ItemPage", "search_items"]
+__all__ = [
+    "SCANNED_MAX",
+    "Coverage",
+    "FoundItem",
+    "ItemFilter",
+    "ItemPage",
+    "Scanned",
+    "cover",
+    "scan_items",
+    "search_items",
+]
 
 SCANNED_MAX = 4_000
 """Items looked at for one page."""
@@ -28,13 +38,18 @@ SCANNED_MAX = 4_000
 SCANNED_PER_READ = 400
 """About 10 ms of the reading thread, which others need too."""
 
+CLOSER_PER_READ = 100
+"""Items whose runs are read together: a page of fifty needs no more, and the loop is held for some milliseconds."""
+
 
 class ItemFilter(msgspec.Struct, frozen=True, kw_only=True):
     """What an item must be; an empty value stands for any.
 
     Attributes:
         label: one that holds; with `-` in front one that a person has negated.
+        status: where the item stands, or with `plan` how the newest run of that plan went.
         text: part of the text, whatever the case.
+        plan: one that the item has a run of.
         since_ms, until_ms: bounds of its time, which is `created_at_ms` or else the start of its first run.
     """
 
@@ -44,6 +59,8 @@ class ItemFilter(msgspec.Struct, frozen=True, kw_only=True):
     author: str = ""
     source: str = ""
     text: str = ""
+    plan: str = ""
+    tenant: str = ""
     since_ms: int | None = None
     until_ms: int | None = None
 
@@ -56,12 +73,35 @@ class FoundItem(msgspec.Struct, frozen=True):
     labels: list[StandingLabel]
     runs: list[StoredRun]
 
+    @property
+    def at_ms(self) -> int:
+        """When it was written, or else when its first run began; UTC epoch."""
+        if self.item.created_at_ms is not None:
+            return self.item.created_at_ms
+        return self.runs[0].started_at_ms if self.runs else 0
+
+
+class Coverage(msgspec.Struct, frozen=True):
+    """What was looked at for a page: `count` items with ids from `lowest` to `highest`; None where there was none."""
+
+    count: int = 0
+    highest: ItemId | None = None
+    lowest: ItemId | None = None
+
 
 class ItemPage(msgspec.Struct, frozen=True):
     """Items in the order of their ids, the highest first; go on below `next_before` unless it is None."""
 
     items: list[FoundItem]
     next_before: ItemId | None
+    coverage: Coverage = Coverage()
+
+
+class Scanned(msgspec.Struct, frozen=True):
+    """A stretch that was looked through: what it holds of what is wanted, and the ids of all of it, at least one."""
+
+    matches: list[FoundItem]
+    ids: list[ItemId]
 
 
 async def search_items(
@@ -80,19 +120,44 @@ async def search_items(
         before: the highest id is below this one.
     """
     found: list[FoundItem] = []
+    ids: list[ItemId] = []
+    async for part in scan_items(state, front, wanted, sees=sees, before=before):
+        found += part.matches
+        ids += part.ids
+        if len(found) >= limit:
+            last = found[limit - 1].item.item_id
+            return ItemPage(found[:limit], last, cover([one for one in ids if one >= last]))
+        if len(ids) >= SCANNED_MAX:
+            return ItemPage(found, ids[-1], cover(ids))
+    return ItemPage(found, None, cover(ids))
+
+
+async def scan_items(
+    state: State, front: Front, wanted: ItemFilter, *, sees: Callable[[str], bool], before: ItemId | None
+) -> AsyncIterator[Scanned]:
+    """Look through all items below an id, stretch by stretch; whoever asks says when it is enough."""
     place = before
-    for _ in range(SCANNED_MAX // SCANNED_PER_READ):
-        items = await front.listing.items_before(place, limit=SCANNED_PER_READ)
-        fitting = [item for item in items if sees(item.tenant) and _fits_by_itself(item, wanted)]
-        for entry in await _look_closer(state, front, fitting):
-            if _fits(entry, wanted):
-                found.append(entry)
-                if len(found) == limit:
-                    return ItemPage(found, entry.item.item_id)
+    while True:
+        items = await _read_items(front, wanted, place)
+        for start in range(0, len(items), CLOSER_PER_READ):
+            stretch = items[start : start + CLOSER_PER_READ]
+            fitting = [item for item in stretch if sees(item.tenant) and _fits_by_itself(item, wanted)]
+            closer = await _look_closer(state, front, fitting)
+            yield Scanned([entry for entry in closer if _fits(entry, wanted)], [item.item_id for item in stretch])
         if len(items) < SCANNED_PER_READ:
-            return ItemPage(found, None)
+            return
         place = items[-1].item_id
-    return ItemPage(found, place)
+
+
+def cover(ids: Sequence[ItemId]) -> Coverage:
+    """Return what ids in falling order cover."""
+    return Coverage(len(ids), ids[0], ids[-1]) if ids else Coverage()
+
+
+async def _read_items(front: Front, wanted: ItemFilter, place: ItemId | None) -> list[Item]:
+    if len(wanted.label) > 1 and wanted.label.startswith("-"):
+        return await front.listing.items_of(await front.facts.judged_before(place, limit=SCANNED_PER_READ))
+    return await front.listing.items_before(place, limit=SCANNED_PER_READ)
 
 
 async def _look_closer(state: State, front: Front, items: Sequence[Item]) -> list[FoundItem]:
@@ -117,17 +182,23 @@ def _fits_by_itself(item: Item, wanted: ItemFilter) -> bool:
         wanted.kind in ("", item.kind)
         and wanted.author in ("", item.author)
         and wanted.source in ("", item.source)
+        and wanted.tenant in ("", item.tenant)
+        and (item.created_at_ms is None or _is_within(item.created_at_ms, wanted))
         and (not wanted.text or wanted.text.casefold() in item.text.casefold())
     )
 
 
 def _fits(entry: FoundItem, wanted: ItemFilter) -> bool:
-    if wanted.status not in (None, entry.status):
+    runs = [run for run in entry.runs if wanted.plan in ("", run.plan)]
+    if wanted.plan and not runs:
+        return False
+    if wanted.status not in (None, decide_status(runs)):
         return False
     val = wanted.label.removeprefix("-")
     if val and not any(one.label.val == val and one.holds == (val == wanted.label) for one in entry.labels):
         return False
-    at_ms = entry.item.created_at_ms
-    if at_ms is None:
-        at_ms = entry.runs[0].started_at_ms if entry.runs else 0
+    return _is_within(entry.at_ms, wanted)
+
+
+def _is_within(at_ms: int, wanted: ItemFilter) -> bool:
     return (wanted.since_ms or 0) <= at_ms and (wanted.until_ms is None or at_ms < wanted.until_ms)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from gristmill.api.calls import Call, Operation, Parameter, Reply, decode_cursor, encode_cursor, reply
 from gristmill.api.problems import ProblemRaised, problem
-from gristmill.api.reading import Dossier, ItemFilter, read_dossier, search_items
+from gristmill.api.reading import Dossier, read_dossier, search_items
 from gristmill.api.services import Services
 from gristmill.api.shapes.lists import EventsView, ExplainView, ItemPageView, ItemQuery, RunsView, SharedView
 from gristmill.api.views.items import ItemView, compute_etag, view_found, view_item, view_unwritten
 from gristmill.api.views.labels import view_label
 from gristmill.api.views.runs import view_event, view_run
-from gristmill.api.views.times import read_time
 from gristmill.domain.ids import ItemId
 
 __all__ = ["ITEM_OPERATIONS", "read_visible"]
@@ -19,16 +18,7 @@ __all__ = ["ITEM_OPERATIONS", "read_visible"]
 async def _list_items(services: Services, call: Call) -> Reply:
     """Find items, newest first."""
     query = call.read_query(ItemQuery)
-    wanted = ItemFilter(
-        label=query.label,
-        status=query.status,
-        kind=query.kind,
-        author=query.author,
-        source=query.source,
-        text=query.text,
-        since_ms=read_time("since", query.since),
-        until_ms=read_time("until", query.until),
-    )
+    wanted = query.filter()
     before = decode_cursor(query.cursor)
     page = await search_items(
         services.state,

@@ -7,10 +7,11 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from gristmill.api.reading import Standing
+from gristmill.api.reading import ItemFilter, Standing
 from gristmill.api.views.items import ItemView
 from gristmill.api.views.labels import LabelView
 from gristmill.api.views.runs import EventView, RunView
+from gristmill.api.views.times import read_time
 
 __all__ = ["EventsView", "ExplainView", "ItemPageView", "ItemQuery", "RunsView", "SharedView"]
 
@@ -23,7 +24,11 @@ class ItemQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Which items; an absent parameter stands for any."""
 
     label: Annotated[str, Meta(max_length=129, description="one that holds; `-` in front: was negated")] = ""
-    status: Annotated[Standing | None, Meta(description="where the item stands")] = None
+    status: Annotated[
+        Standing | None, Meta(description="where the item stands; with `plan`, how the newest run of that plan went")
+    ] = None
+    plan: Annotated[str, Meta(max_length=256, description="it has a run of this plan")] = ""
+    tenant: Annotated[str, Meta(max_length=256, description="whose content it is")] = ""
     kind: Word = ""
     author: Word = ""
     source: Word = ""
@@ -32,6 +37,25 @@ class ItemQuery(msgspec.Struct, frozen=True, kw_only=True):
     until: Annotated[str, Meta(max_length=64, description="written before this RFC 3339 time")] = ""
     cursor: Annotated[str, Meta(max_length=64, description="`next` of the page before")] = ""
     limit: Annotated[int, Meta(ge=1, le=PAGE_ITEMS_MAX)] = 50
+
+    def filter(self) -> ItemFilter:
+        """Return what an item must be.
+
+        Raises:
+            ProblemRaised: `validation`: a bound is no time.
+        """
+        return ItemFilter(
+            label=self.label,
+            status=self.status,
+            kind=self.kind,
+            author=self.author,
+            source=self.source,
+            text=self.text,
+            plan=self.plan,
+            tenant=self.tenant,
+            since_ms=read_time("since", self.since),
+            until_ms=read_time("until", self.until),
+        )
 
 
 class ItemPageView(msgspec.Struct, frozen=True):
