@@ -15,6 +15,7 @@ from gristmill import Item, Label, Plan, cell, task
 from gristmill.adapters.memory import MemoryStore
 from gristmill.adapters.sqlite import SqliteStore
 from gristmill.api.app import build_app
+from gristmill.api.console import build_console
 from gristmill.api.describe import describe, render
 from gristmill.api.metrics import ApiMetrics
 from gristmill.api.routes import OPERATIONS
@@ -90,7 +91,7 @@ class Face:
             sources=self.sources,
             definitions=self.store.definitions,
         )
-        self.app = build_app(self.services)
+        self.app = build_app(self.services, pages=build_console(self.services))
         self.client = httpx.AsyncClient(
             transport=httpx.ASGITransport(app=cast("Any", self.app), raise_app_exceptions=False),
             base_url="http://face",

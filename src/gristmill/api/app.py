@@ -22,7 +22,7 @@ from gristmill.api.services import Services
 from gristmill.domain.errors import ConfigError
 from gristmill.domain.front.access import Principal
 
-__all__ = ["Guard", "build_app", "principal_of"]
+__all__ = ["Guard", "build_app", "make_call", "principal_of"]
 
 CALLER = "gristmill_caller"
 US_PER_S = 1_000_000
@@ -88,13 +88,35 @@ def build_app(
     return app
 
 
+def make_call(request: AnyRequest) -> Call:
+    """Return a request as the operations see it.
+
+    Raises:
+        ProblemRaised: `validation`: a query parameter is given twice.
+    """
+    query: dict[str, str] = {}
+    for name, value in request.query_params.multi_items():
+        if name in query:
+            raise problem("validation", "query", errors=[Fault(name, "is given twice")])
+        query[name] = value
+    return Call(
+        caller=request.scope["state"].get(CALLER),
+        path=request.url.path,
+        path_values={name: str(value) for name, value in request.path_params.items()},
+        query=query,
+        headers={name.lower(): value for name, value in request.headers.items()},
+        body=request.stream,
+        client=request.client.host if request.client else "",
+    )
+
+
 def _make_handler(operation: Operation, services: Services) -> HTTPRouteHandler:
     answers = services.tally.answers.labels(operation.operation_id, "ok")
     seconds = services.tally.seconds.labels(operation.operation_id)
 
     async def answer(request: AnyRequest) -> Response[bytes]:
         began_us = services.clock.monotonic_us()
-        outcome = await operation.handle(services, _make_call(request))
+        outcome = await operation.handle(services, make_call(request))
         answers.inc()
         seconds.observe((services.clock.monotonic_us() - began_us) / US_PER_S)
         return Response(
@@ -108,22 +130,6 @@ def _make_handler(operation: Operation, services: Services) -> HTTPRouteHandler:
         name=operation.operation_id,
         opt={"operation": operation},
     )(answer)
-
-
-def _make_call(request: AnyRequest) -> Call:
-    query: dict[str, str] = {}
-    for name, value in request.query_params.multi_items():
-        if name in query:
-            raise problem("validation", "query", errors=[Fault(name, "is given twice")])
-        query[name] = value
-    return Call(
-        caller=request.scope["state"].get(CALLER),
-        path=request.url.path,
-        path_values={name: str(value) for name, value in request.path_params.items()},
-        query=query,
-        headers={name.lower(): value for name, value in request.headers.items()},
-        body=request.stream,
-    )
 
 
 def _answer_problem(tally: ApiMetrics, request: AnyRequest, error: Exception) -> Response[Any]:

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from gristmill.runtime.settings_faces import ApiSection, CredentialsSection, GrpcSection
+from gristmill.runtime.settings_faces import ApiSection, ConsoleSection, CredentialsSection, GrpcSection
 
 __all__ = [
     "DispatcherSection",
@@ -136,5 +136,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     screen: ScreenSection = ScreenSection()
     media: MediaSection = MediaSection()
     api: ApiSection = ApiSection()
+    console: ConsoleSection = ConsoleSection()
     grpc: GrpcSection = GrpcSection()
     credentials: CredentialsSection = CredentialsSection()

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-__all__ = ["ApiSection", "CredentialsSection", "GrpcSection"]
+__all__ = ["ApiSection", "ConsoleSection", "CredentialsSection", "GrpcSection"]
 
 
 class ApiSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -23,6 +23,16 @@ class ApiSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     backlog_max: Annotated[
         int, Meta(ge=1, description="records that wait to be handed out before publishing is refused")
     ] = 1_000_000
+
+
+class ConsoleSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The web console, beside the API on the same port."""
+
+    enabled: Annotated[bool, Meta(description="whether the API serves pages for people too")] = True
+    base_path: Annotated[
+        str,
+        Meta(pattern=r"^(/[A-Za-z0-9._~-]+)*$", description="what a proxy puts in front of every path and takes away"),
+    ] = ""
 
 
 class GrpcSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

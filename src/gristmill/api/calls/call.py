@@ -33,6 +33,7 @@ class Call:
         query: parameters, each at most once.
         headers: by lower-case name.
         body: yields the body in parts.
+        client: address of whoever asks, as far as it is known.
     """
 
     caller: Principal | None
@@ -41,6 +42,7 @@ class Call:
     query: Mapping[str, str]
     headers: Mapping[str, str]
     body: Callable[[], AsyncIterator[bytes]]
+    client: str = ""
 
     @property
     def principal(self) -> Principal:

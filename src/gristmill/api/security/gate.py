@@ -11,7 +11,7 @@ from gristmill.domain.front.access import Principal, StoredToken
 from gristmill.ports.clock import Clock
 from gristmill.ports.front import Tokens
 
-__all__ = ["SESSION_COOKIE", "TokenGate"]
+__all__ = ["SESSION_COOKIE", "TokenGate", "is_same_origin"]
 
 SESSION_COOKIE = "gristmill_token"
 """Holds the token of a browser that has logged in; set it HttpOnly and SameSite=Strict."""
@@ -22,6 +22,18 @@ REMEMBERED_MS = 1_000
 REMEMBERED_MAX = 1_000
 SAFE_METHODS = ("GET", "HEAD")
 UNAUTHORISED = {"WWW-Authenticate": 'Bearer realm="gristmill"'}
+
+
+def is_same_origin(headers: Mapping[str, str]) -> bool:
+    """Whether the browser says that a page of our own has sent a request.
+
+    Browsers leave `Sec-Fetch-Site` out where a page came without TLS from another machine; then `Origin` counts.
+    """
+    said = headers.get("sec-fetch-site")
+    if said is not None:
+        return said == "same-origin"
+    _, _, place = headers.get("origin", "").partition("://")
+    return place != "" and place == headers.get("host")
 
 
 class TokenGate:
@@ -43,7 +55,7 @@ class TokenGate:
         scheme, _, text = headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer":
             text = ""
-            if method in SAFE_METHODS or headers.get("sec-fetch-site") == "same-origin":
+            if method in SAFE_METHODS or is_same_origin(headers):
                 text = cookies.get(SESSION_COOKIE, "")
         principal = await self.find(text.strip())
         if principal is None:

@@ -9,6 +9,7 @@ import structlog
 
 from gristmill.adapters.local_host import new_owner
 from gristmill.api.app import build_app
+from gristmill.api.console import build_console
 from gristmill.api.describe import describe, render
 from gristmill.api.metrics import ApiMetrics
 from gristmill.api.routes import OPERATIONS
@@ -57,7 +58,9 @@ class HttpFace:
         self._backlog = BacklogWatch(self._store.log, spec.generators, clock, records_max=spec.settings.api.backlog_max)
         self._sources = LiveSources(self._store.definitions, clock)
         self._scorer, self._readers = build_scorer(spec, registry, self._store)
-        self._web = WebServer(build_app(self._make_services(registry, self._scorer)), self._bound)
+        services, console = self._make_services(registry, self._scorer), spec.settings.console
+        pages = build_console(services, base_path=console.base_path) if console.enabled else []
+        self._web = WebServer(build_app(services, pages=pages), self._bound)
         self._address = spec.folder.run_dir / ADDRESS_FILE
         self._main: asyncio.Task[None] | None = None
 
