@@ -27,10 +27,10 @@ __all__ = [
 PUBLICATIONS_PER_CALL_MAX = 1_000
 
 RUNS_SCANNED_MAX = 200_000
-"""Runs are found by position and by item; an index by run id would cost every commit. Some 20 ms."""
+"""Runs are found by position and by item; an index by run id would cost every commit. About 30 ms."""
 
 MEMBERS_SCANNED_MAX = 20_000
-"""Some 10 ms; an index of members by group would cost every commit."""
+"""About 15 ms; an index of members by group would cost every commit."""
 
 ITEMS_PER_READ_MAX = 1_000
 
