@@ -13,9 +13,12 @@ from gristmill.api.services import Services
 from gristmill.api.shapes.judging import ApplyRequest, NegateRequest
 from gristmill.api.views.items import ItemView, compute_etag, view_item
 from gristmill.domain.errors import StaleRead
+from gristmill.domain.front.access import Principal
 from gristmill.domain.front.label_fact import ITEM_WITHOUT_FACTS, LabelFact
 
-__all__ = ["LABEL_OPERATIONS"]
+__all__ = ["LABEL_OPERATIONS", "judge_label"]
+
+ANY_ETAG = "*"
 
 IF_MATCH = Parameter("If-Match", "the ETag that you have seen; refused if the item has changed since")
 
@@ -26,50 +29,62 @@ _apply_decoder = msgspec.json.Decoder(ApplyRequest)
 
 async def _negate_label(services: Services, call: Call) -> Reply:
     """Say that a label does not hold; later runs that give it again change nothing about that."""
-    request = await read_json(call, _negate_decoder)
-    dossier = await read_visible(services, call)
-    if all(standing.label.val != request.val for standing in dossier.labels):
-        raise problem("conflict", f"the item has no label {request.val!r}")
-    return await _say(services, call, dossier, _fact(services, call, dossier, request, is_negated=True))
+    return await _answer(services, call, await read_json(call, _negate_decoder))
 
 
 async def _apply_label(services: Services, call: Call) -> Reply:
     """Say that a label holds, one that was negated too."""
-    request = await read_json(call, _apply_decoder)
-    dossier = await read_visible(services, call)
-    fact = _fact(services, call, dossier, request, is_negated=False)
-    return await _say(services, call, dossier, msgspec.structs.replace(fact, score=request.score))
+    return await _answer(services, call, await read_json(call, _apply_decoder))
 
 
-def _fact(
-    services: Services, call: Call, dossier: Dossier, request: NegateRequest | ApplyRequest, *, is_negated: bool
-) -> LabelFact:
+async def judge_label(
+    services: Services,
+    caller: Principal,
+    dossier: Dossier,
+    request: NegateRequest | ApplyRequest,
+    *,
+    etag: str = ANY_ETAG,
+) -> Dossier:
+    """Store what somebody says about a label of an item, and return the item as it is then.
+
+    Args:
+        etag: of the item as that person has seen it; `*` where it does not matter.
+    Raises:
+        ProblemRaised: `conflict`: there is no such label to negate; `precondition-failed`: the item has changed since;
+            `validation`: a text that no store takes.
+    """
+    item_id = dossier.item.item_id
+    is_negated = isinstance(request, NegateRequest)
+    if is_negated and all(standing.label.val != request.val for standing in dossier.labels):
+        raise problem("conflict", f"the item has no label {request.val!r}")
     check_text("/reason", request.reason)
     check_text("/actor", request.actor)
-    name = call.principal.name
-    return LabelFact(
-        item_id=dossier.item.item_id,
+    fact = LabelFact(
+        item_id=item_id,
         val=request.val,
         is_negated=is_negated,
         # Whoever holds a token may speak for others, but not without a trace.
-        actor=f"{request.actor} by {name}" if request.actor else name,
+        actor=f"{request.actor} by {caller.name}" if request.actor else caller.name,
         reason=request.reason,
         at_ms=services.clock.now_ms(),
+        score=request.score if isinstance(request, ApplyRequest) else 1.0,
     )
-
-
-async def _say(services: Services, call: Call, dossier: Dossier, fact: LabelFact) -> Reply:
-    wanted = call.headers.get("if-match", "*")
     last_fact_id: int | None = None
-    if wanted != "*":
-        if wanted != compute_etag(dossier):
-            raise problem("precondition-failed", f"item {fact.item_id}")
+    if etag != ANY_ETAG:
+        if etag != compute_etag(dossier):
+            raise problem("precondition-failed", f"item {item_id}")
         last_fact_id = dossier.facts[-1].fact_id if dossier.facts else ITEM_WITHOUT_FACTS
     try:
         await services.front.facts.add(fact, last_fact_id=last_fact_id)
     except StaleRead as error:
-        raise problem("precondition-failed", f"item {fact.item_id}") from error
-    changed = await read_dossier(services.state, services.front, fact.item_id)
+        raise problem("precondition-failed", f"item {item_id}") from error
+    return await read_dossier(services.state, services.front, item_id)
+
+
+async def _answer(services: Services, call: Call, request: NegateRequest | ApplyRequest) -> Reply:
+    dossier = await read_visible(services, call)
+    etag = call.headers.get("if-match", ANY_ETAG)
+    changed = await judge_label(services, call.principal, dossier, request, etag=etag)
     return reply(view_item(changed), headers={"ETag": compute_etag(changed)})
 
 
