@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
 from litestar import Litestar, Request, Response
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
+from litestar.response import Stream
 from litestar.types import ControllerRouterHandler
 
 from gristmill.api.calls import Call, Operation
@@ -114,14 +115,16 @@ def _make_handler(operation: Operation, services: Services) -> HTTPRouteHandler:
     answers = services.tally.answers.labels(operation.operation_id, "ok")
     seconds = services.tally.seconds.labels(operation.operation_id)
 
-    async def answer(request: AnyRequest) -> Response[bytes]:
+    async def answer(request: AnyRequest) -> Response[Any]:
         began_us = services.clock.monotonic_us()
         outcome = await operation.handle(services, make_call(request))
         answers.inc()
         seconds.observe((services.clock.monotonic_us() - began_us) / US_PER_S)
-        return Response(
-            outcome.body, status_code=outcome.status, media_type=outcome.media_type, headers={**VARY, **outcome.headers}
-        )
+        headers = {**VARY, **outcome.headers}
+        if outcome.parts is not None:
+            parts = _prepend(outcome.body, outcome.parts)
+            return Stream(parts, status_code=outcome.status, media_type=outcome.media_type, headers=headers)
+        return Response(outcome.body, status_code=outcome.status, media_type=outcome.media_type, headers=headers)
 
     return HTTPRouteHandler(
         operation.path.replace("}", ":str}"),
@@ -130,6 +133,13 @@ def _make_handler(operation: Operation, services: Services) -> HTTPRouteHandler:
         name=operation.operation_id,
         opt={"operation": operation},
     )(answer)
+
+
+async def _prepend(first: bytes, parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    if first:
+        yield first
+    async for part in parts:
+        yield part
 
 
 def _answer_problem(tally: ApiMetrics, request: AnyRequest, error: Exception) -> Response[Any]:

@@ -90,12 +90,17 @@ class Call:
 
 @dataclasses.dataclass(frozen=True)
 class Reply:
-    """An answer; `body` is encoded already."""
+    """An answer; `body` is encoded already.
+
+    Attributes:
+        parts: what follows `body`, made while it is sent. Whatever fails there breaks the answer off: it has begun.
+    """
 
     body: bytes
     status: int = 200
     media_type: str = "application/json"
     headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    parts: AsyncIterator[bytes] | None = None
 
 
 def reply(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Reply:

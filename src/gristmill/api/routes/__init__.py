@@ -2,6 +2,7 @@
 
 from gristmill.api.calls import Operation
 from gristmill.api.routes.dead_letters import DEAD_LETTER_OPERATIONS
+from gristmill.api.routes.export import EXPORT_OPERATIONS
 from gristmill.api.routes.items import ITEM_OPERATIONS
 from gristmill.api.routes.labels import LABEL_OPERATIONS
 from gristmill.api.routes.observe import OBSERVE_OPERATIONS
@@ -17,6 +18,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *PUBLISH_OPERATIONS,
     *SCORE_OPERATIONS,
     *ITEM_OPERATIONS,
+    *EXPORT_OPERATIONS,
     *LABEL_OPERATIONS,
     *PLAN_OPERATIONS,
     *DEAD_LETTER_OPERATIONS,

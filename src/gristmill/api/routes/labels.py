@@ -29,12 +29,14 @@ _apply_decoder = msgspec.json.Decoder(ApplyRequest)
 
 async def _negate_label(services: Services, call: Call) -> Reply:
     """Say that a label does not hold; later runs that give it again change nothing about that."""
-    return await _answer(services, call, await read_json(call, _negate_decoder))
+    request = await read_json(call, _negate_decoder)
+    return await _answer(services, call, request)
 
 
 async def _apply_label(services: Services, call: Call) -> Reply:
     """Say that a label holds, one that was negated too."""
-    return await _answer(services, call, await read_json(call, _apply_decoder))
+    request = await read_json(call, _apply_decoder)
+    return await _answer(services, call, request)
 
 
 async def judge_label(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -13,9 +13,10 @@ from gristmill.api.views.labels import LabelView
 from gristmill.api.views.runs import EventView, RunView
 from gristmill.api.views.times import read_time
 
-__all__ = ["EventsView", "ExplainView", "ItemPageView", "ItemQuery", "RunsView", "SharedView"]
+__all__ = ["EventsView", "ExplainView", "ExportQuery", "ItemPageView", "ItemQuery", "RunsView", "SharedView"]
 
 PAGE_ITEMS_MAX = 200
+EXPORT_ITEMS_MAX = 10_000
 
 Word = Annotated[str, Meta(max_length=256)]
 
@@ -56,6 +57,16 @@ class ItemQuery(msgspec.Struct, frozen=True, kw_only=True):
             since_ms=read_time("since", self.since),
             until_ms=read_time("until", self.until),
         )
+
+
+class ExportQuery(ItemQuery, frozen=True, kw_only=True):
+    """Which items, in which form; `cursor` and `limit` as in a list, only that more may be asked for."""
+
+    format: Annotated[
+        Literal["jsonl", "csv"], Meta(description="`jsonl`: items as `listItems` shows them; `csv`: a table")
+    ] = "jsonl"
+    columns: Annotated[str, Meta(max_length=512, description="of a table, with commas between; all when empty")] = ""
+    limit: Annotated[int, Meta(ge=1, le=EXPORT_ITEMS_MAX)] = EXPORT_ITEMS_MAX
 
 
 class ItemPageView(msgspec.Struct, frozen=True):
