@@ -24,6 +24,7 @@ __all__ = [
     "pack_item",
     "pack_run",
     "unpack_effects",
+    "unpack_ended_at",
     "unpack_events",
     "unpack_item",
     "unpack_run",
@@ -165,6 +166,11 @@ def unpack_run(
         labels=body.labels,
         effects=body.effects,
     )
+
+
+def unpack_ended_at(blob: bytes) -> int:
+    """Return when a stored run ended."""
+    return _body_decoder.decode(blob).ended_at_ms
 
 
 def unpack_effects(blob: bytes) -> tuple[Effect, ...]:

@@ -9,10 +9,12 @@ from gristmill.domain.commit import StoredRun
 from gristmill.domain.front.access import StoredToken
 from gristmill.domain.front.label_fact import LabelFact
 from gristmill.domain.front.publication import KeyTaken, Once, Publication, Published
+from gristmill.domain.front.traffic import Interval
 from gristmill.domain.ids import ItemId, RunId
 from gristmill.domain.item import Item
 
 __all__ = [
+    "INTERVALS_PER_READ_MAX",
     "ITEMS_PER_READ_MAX",
     "MEMBERS_SCANNED_MAX",
     "PUBLICATIONS_PER_CALL_MAX",
@@ -22,6 +24,7 @@ __all__ = [
     "LabelFacts",
     "Listing",
     "Tokens",
+    "Traffic",
 ]
 
 PUBLICATIONS_PER_CALL_MAX = 1_000
@@ -33,6 +36,7 @@ MEMBERS_SCANNED_MAX = 20_000
 """About 15 ms; an index of members by group would cost every commit."""
 
 ITEMS_PER_READ_MAX = 1_000
+INTERVALS_PER_READ_MAX = 60
 
 
 class Inlet(Protocol):
@@ -71,6 +75,10 @@ class LabelFacts(Protocol):
 
         It costs what is returned, however many items there are.
         """
+        ...
+
+    async def newest(self, *, limit: int) -> list[LabelFact]:
+        """Return the newest facts of all items, the newest first."""
         ...
 
 
@@ -122,8 +130,24 @@ class Listing(Protocol):
         ...
 
 
+class Traffic(Protocol):
+    """How much came in and was done."""
+
+    async def count(self, *, since_ms: int, step_ms: int, limit: int) -> list[Interval]:
+        """Return `limit` intervals of `step_ms`, the first from `since_ms` on, the oldest first.
+
+        Each interval costs as much as finding a record, however many there are. So what is counted are places in the
+        order of appends and commits: where times do not grow with it, by a clock that was set back or by runs that
+        were committed a moment late, a neighbour's count may be meant. What was deleted since may be counted or not.
+
+        Raises:
+            UsageError: no interval, or more than INTERVALS_PER_READ_MAX.
+        """
+        ...
+
+
 class Front(Protocol):
-    """The four together."""
+    """All of them together."""
 
     @property
     def inlet(self) -> Inlet: ...
@@ -136,3 +160,6 @@ class Front(Protocol):
 
     @property
     def listing(self) -> Listing: ...
+
+    @property
+    def traffic(self) -> Traffic: ...

@@ -101,9 +101,12 @@ class Log(Protocol):
         ...
 
     async def dead_letters(
-        self, *, topic: str = "", group: str = "", after: int = 0, limit: int = 100
+        self, *, topic: str = "", group: str = "", after: int = 0, limit: int = 100, has_values: bool = True
     ) -> list[DeadLetter]:
-        """Return open dead letters with a higher id than `after`, oldest first, optionally of one topic or group."""
+        """Return open dead letters with a higher id than `after`, oldest first, optionally of one topic or group.
+
+        Without `has_values` their values are left empty, so that many can be looked at.
+        """
         ...
 
     async def requeue(self, dead_letter_id: int) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from itertools import islice
 
+import msgspec
+
 from gristmill.adapters.checks import check_limit, check_records
 from gristmill.adapters.memory.dead import DeadLetters
 from gristmill.adapters.memory.ledger import Ledger, Placed
@@ -147,12 +149,13 @@ class MemoryLog:
         return len(gone)
 
     async def dead_letters(
-        self, *, topic: str = "", group: str = "", after: int = 0, limit: int = 100
+        self, *, topic: str = "", group: str = "", after: int = 0, limit: int = 100, has_values: bool = True
     ) -> list[DeadLetter]:
         """Return open dead letters with a higher id than `after`, oldest first."""
         check_limit(limit)
         letters = self._dead.open_letters(topic=topic, group=group)
-        return [letter for letter in letters if letter.dead_letter_id > after][:limit]
+        listed = [letter for letter in letters if letter.dead_letter_id > after][:limit]
+        return listed if has_values else [msgspec.structs.replace(letter, value=b"") for letter in listed]
 
     async def requeue(self, dead_letter_id: int) -> bool:
         """Make a dead letter a record again, for its group alone, with a fresh budget."""

@@ -11,7 +11,7 @@ from gristmill.adapters.checks import check_commits, check_input_ids, check_limi
 from gristmill.adapters.grouping import indexes_by_lease
 from gristmill.adapters.memory.ledger import Ledger
 from gristmill.adapters.memory.sharing import Sharing
-from gristmill.adapters.packing import merge_effects, pack, pack_run, unpack_run
+from gristmill.adapters.packing import merge_effects, pack, pack_run, unpack_ended_at, unpack_run
 from gristmill.adapters.placed import PlacedContribution
 from gristmill.domain.commit import (
     Commit,
@@ -148,6 +148,10 @@ class MemoryState:
         """Return the items with a lower id, the highest first; all of them when None."""
         below = (one for one in self._items.values() if item_id is None or one.item_id < item_id)
         return sorted(below, key=lambda item: -item.item_id)
+
+    def ends(self) -> list[int]:
+        """Return when each run ended."""
+        return [unpack_ended_at(run.body) for run in self._runs.values()]
 
     def item_of_run(self, run_id: RunId) -> ItemId | None:
         """Return the item of a run."""

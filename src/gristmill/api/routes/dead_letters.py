@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import structlog
-
 from gristmill.api.calls import Call, Operation, Reply, decode_cursor, encode_cursor, reply
 from gristmill.api.problems import problem
+from gristmill.api.reading.letters import Closing, close_letter, find_letter, visible_letters
 from gristmill.api.services import Services
 from gristmill.api.shapes.letters import (
     DoneView,
@@ -18,16 +17,12 @@ from gristmill.api.shapes.letters import (
     QuarantineView,
 )
 from gristmill.api.views.times import write_time
-from gristmill.domain.front.access import Principal
 from gristmill.domain.input_key import TENANT_DEFAULT
 from gristmill.domain.log import DeadLetter
-from gristmill.intake.publish.native import tenant_of
 
 __all__ = ["DEAD_LETTER_OPERATIONS"]
 
 VALUE_CHARS_MAX = 64 * 1024
-
-_log = structlog.get_logger()
 
 
 async def _list_letters(services: Services, call: Call) -> Reply:
@@ -36,7 +31,7 @@ async def _list_letters(services: Services, call: Call) -> Reply:
     after = decode_cursor(query.cursor) or 0
     letters = await services.log.dead_letters(topic=query.topic, group=query.group, after=after, limit=query.limit)
     following = encode_cursor(letters[-1].dead_letter_id) if len(letters) == query.limit else None
-    visible = [letter for letter in letters if call.principal.sees(tenant_of(letter.headers, letter.topic))]
+    visible = visible_letters(letters, call.principal)
     return reply(LettersView([_view(letter) for letter in visible], following))
 
 
@@ -47,18 +42,12 @@ async def _show_letter(services: Services, call: Call) -> Reply:
 
 async def _requeue_letter(services: Services, call: Call) -> Reply:
     """Make it a record again, with a fresh budget of attempts."""
-    letter = await _find(services, call)
-    if not await services.log.requeue(letter.dead_letter_id):
-        raise problem("conflict", f"dead letter {letter.dead_letter_id} is no longer open")
-    return _done(letter, "requeued", call.principal)
+    return await _close(services, call, "requeued")
 
 
 async def _drop_letter(services: Services, call: Call) -> Reply:
     """Close it for good; its record never comes back."""
-    letter = await _find(services, call)
-    if not await services.log.drop(letter.dead_letter_id):
-        raise problem("conflict", f"dead letter {letter.dead_letter_id} is no longer open")
-    return _done(letter, "dropped", call.principal)
+    return await _close(services, call, "dropped")
 
 
 async def _list_quarantine(services: Services, call: Call) -> Reply:
@@ -87,18 +76,14 @@ async def _list_quarantine(services: Services, call: Call) -> Reply:
 
 
 async def _find(services: Services, call: Call) -> DeadLetter:
-    number = call.number("dead_letter_id")
-    letters = await services.log.dead_letters(after=number - 1, limit=1)
-    if not letters or letters[0].dead_letter_id != number:
-        raise problem("not-found", f"dead letter {number}")
-    if not call.principal.sees(tenant_of(letters[0].headers, letters[0].topic)):
-        raise problem("not-found", f"dead letter {number}")
-    return letters[0]
+    return await find_letter(services.log, call.principal, call.number("dead_letter_id"))
 
 
-def _done(letter: DeadLetter, status: str, actor: Principal) -> Reply:
-    _log.info("dead letter", dead_letter_id=letter.dead_letter_id, status=status, actor=actor.name)
-    return reply(DoneView(str(letter.dead_letter_id), status))
+async def _close(services: Services, call: Call, closing: Closing) -> Reply:
+    letter = await _find(services, call)
+    if not await close_letter(services.log, call.principal, letter, closing):
+        raise problem("conflict", f"dead letter {letter.dead_letter_id} is no longer open")
+    return reply(DoneView(str(letter.dead_letter_id), closing))
 
 
 def _view(letter: DeadLetter) -> LetterView:

@@ -9,9 +9,10 @@ from gristmill.domain.contribution import Join
 from gristmill.domain.errors import StaleRead, UsageError
 from gristmill.domain.front.access import StoredToken
 from gristmill.domain.front.label_fact import ITEM_WITHOUT_FACTS, LabelFact
+from gristmill.domain.front.traffic import Interval
 from gristmill.domain.ids import ItemId, RunId
 from gristmill.domain.log import Delivery
-from gristmill.ports.front import ITEMS_PER_READ_MAX, Front
+from gristmill.ports.front import INTERVALS_PER_READ_MAX, ITEMS_PER_READ_MAX, Front
 from gristmill.testing.contracts.backend import Backend, Contract, claim, make_commit, records, run_id_of
 
 __all__ = ["FrontContract"]
@@ -123,14 +124,35 @@ class FrontContract(Contract):
         assert await listing.peers_of(ItemId(5), space="exact", limit=9) == []
         assert await listing.peers_of(ItemId(1), space="nowhere", limit=9) == []
 
+    async def test_the_newest_facts_of_all_items_come_first(self, front: Front) -> None:
+        facts = [await front.facts.add(_fact(number)) for number in (2, 1, 2)]
+        assert await front.facts.newest(limit=2) == [facts[2], facts[1]]
+        with pytest.raises(UsageError, match="limit is out of range"):
+            await front.facts.newest(limit=ITEMS_PER_READ_MAX + 1)
+
+    async def test_an_empty_store_had_no_traffic(self, front: Front) -> None:
+        assert await front.traffic.count(since_ms=0, step_ms=10, limit=2) == [Interval(0, 0, 0), Interval(10, 0, 0)]
+
+    async def test_traffic_is_counted_in_the_interval_of_its_time(self, backend: Backend, front: Front) -> None:
+        start_ms = backend.clock.now_ms()
+        for topic, pause_ms in (("t", 60_000), ("u", 60_000), ("t", 0)):
+            await backend.log.append(topic, records("a", "b"))
+            backend.clock.advance(pause_ms)
+        ends = [start_ms, start_ms + 1, start_ms + 59_999, start_ms + 60_000, start_ms + 180_000]
+        await backend.state.commit([make_commit(number, ended_at_ms=at) for number, at in enumerate(ends, start=1)])
+        assert await front.traffic.count(since_ms=start_ms - 60_000, step_ms=60_000, limit=4) == [
+            Interval(start_ms - 60_000, 0, 0),
+            Interval(start_ms, 2, 3),
+            Interval(start_ms + 60_000, 2, 1),
+            Interval(start_ms + 120_000, 2, 0),
+        ]
+        with pytest.raises(UsageError, match="limit is out of range"):
+            await front.traffic.count(since_ms=0, step_ms=1, limit=INTERVALS_PER_READ_MAX + 1)
+
 
 async def _claimed(backend: Backend) -> Delivery:
     await backend.log.append("t", records("a"))
     return (await claim(backend.log))[0]
-
-
-def _joined(space: str, *keys: str) -> Contributed:
-    return Contributed(Join(space, keys, "duplicate", "same"), "task", "operator", "1")
 
 
 def _fact(number: int, *, is_negated: bool = False) -> LabelFact:
@@ -139,3 +161,7 @@ def _fact(number: int, *, is_negated: bool = False) -> LabelFact:
 
 def _token(token_id: str, *, at_ms: int) -> StoredToken:
     return StoredToken(token_id, b"\x00hash", "desk", "reviewer", "main", at_ms)
+
+
+def _joined(space: str, *keys: str) -> Contributed:
+    return Contributed(Join(space, keys, "duplicate", "same"), "task", "operator", "1")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
 import pytest
 
 from gristmill.domain.errors import UsageError
@@ -195,6 +196,14 @@ class LogContract(Contract):
         assert first.dead_letter_id not in [
             one.dead_letter_id for one in await log.dead_letters(after=first.dead_letter_id)
         ]
+
+    async def test_dead_letters_are_listed_without_their_values(self, log: Log) -> None:
+        await log.append("t", records("long"))
+        [delivery] = await claim(log)
+        await log.reject(delivery.lease, DIAGNOSIS)
+        [whole] = await log.dead_letters()
+        [outline] = await log.dead_letters(has_values=False)
+        assert (whole.value, outline) == (b"long", msgspec.structs.replace(whole, value=b""))
 
     async def test_a_dropped_dead_letter_never_comes_back(self, log: Log) -> None:
         await log.append("t", records("a"))

@@ -13,6 +13,7 @@ from gristmill.adapters.checks import (
     check_run_id,
     event_of_fact,
 )
+from gristmill.adapters.memory.front.traffic import MemoryTraffic
 from gristmill.adapters.memory.log import MemoryLog
 from gristmill.adapters.memory.state import MemoryState
 from gristmill.domain.commit import StoredRun
@@ -35,6 +36,7 @@ class MemoryFront:
         self.facts = _LabelFacts(state)
         self.tokens = _Tokens()
         self.listing = _Listing(state)
+        self.traffic = MemoryTraffic(log.ledger, state)
 
 
 class _Inlet:
@@ -90,6 +92,11 @@ class _LabelFacts:
         check_limit(limit, most=ITEMS_PER_READ_MAX)
         judged = (one for one, facts in self._facts.items() if facts and (item_id is None or one < item_id))
         return sorted(judged, reverse=True)[:limit]
+
+    async def newest(self, *, limit: int) -> list[LabelFact]:
+        check_limit(limit, most=ITEMS_PER_READ_MAX)
+        facts = [fact for facts in self._facts.values() for fact in facts]
+        return sorted(facts, key=lambda fact: -fact.fact_id)[:limit]
 
 
 class _Tokens:

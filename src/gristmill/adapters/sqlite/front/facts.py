@@ -25,6 +25,7 @@ FACTS = """
 SELECT fact_id, body FROM label_fact WHERE item_id IN (SELECT value FROM json_each(?)) ORDER BY fact_id
 """
 
+NEWEST_OF_ALL = "SELECT fact_id, body FROM label_fact ORDER BY fact_id DESC LIMIT ?"
 JUDGED = "SELECT DISTINCT item_id FROM label_fact WHERE item_id < ? ORDER BY item_id DESC LIMIT ?"
 NO_BOUND = (1 << 63) - 1
 
@@ -61,10 +62,19 @@ class SqliteLabelFacts:
         below = NO_BOUND if item_id is None else item_id
         return await self._reader.do(lambda db: [ItemId(found) for (found,) in db.execute(JUDGED, (below, limit))])
 
+    async def newest(self, *, limit: int) -> list[LabelFact]:
+        """Return the newest facts of all items, the newest first."""
+        check_limit(limit, most=ITEMS_PER_READ_MAX)
+        return await self._reader.do(lambda db: [_unpack(*row) for row in db.execute(NEWEST_OF_ALL, (limit,))])
+
+
+def _unpack(fact_id: int, body: bytes) -> LabelFact:
+    return msgspec.structs.replace(_decoder.decode(body), fact_id=fact_id)
+
 
 def _read(db: apsw.Connection, item_ids: Sequence[ItemId]) -> dict[ItemId, list[LabelFact]]:
     found: dict[ItemId, list[LabelFact]] = {}
     for fact_id, body in db.execute(FACTS, (to_json(list(item_ids)),)):
-        fact = msgspec.structs.replace(_decoder.decode(body), fact_id=fact_id)
+        fact = _unpack(fact_id, body)
         found.setdefault(fact.item_id, []).append(fact)
     return found

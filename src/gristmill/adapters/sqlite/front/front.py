@@ -8,6 +8,7 @@ from gristmill.adapters.sqlite.front.facts import SqliteLabelFacts
 from gristmill.adapters.sqlite.front.inlet import SqliteInlet
 from gristmill.adapters.sqlite.front.listing import SqliteListing
 from gristmill.adapters.sqlite.front.tokens import SqliteTokens
+from gristmill.adapters.sqlite.front.traffic import SqliteTraffic
 from gristmill.adapters.sqlite.log import SqliteLog
 from gristmill.ports.clock import Clock
 
@@ -22,3 +23,4 @@ class SqliteFront:
         self.facts = SqliteLabelFacts(writer, reader)
         self.tokens = SqliteTokens(writer, reader)
         self.listing = SqliteListing(reader)
+        self.traffic = SqliteTraffic(reader)

@@ -24,7 +24,8 @@ VALUES(?1, ?2, 0, ?4, 0, ?5, ?3)
 """
 TOPIC_OF_GROUP = "SELECT topic.name FROM grp JOIN topic USING(topic_id) WHERE grp_id = ?"
 LIST = """
-SELECT dead_id, topic.name, grp.name, position, generation, value, key, headers, attempt, diagnosis, failed_at_ms
+SELECT dead_id, topic.name, grp.name, position, generation, CASE WHEN ?5 THEN value ELSE x'' END, key, headers, attempt,
+    diagnosis, failed_at_ms
 FROM dead JOIN grp USING(grp_id) JOIN topic USING(topic_id) JOIN log USING(position)
 WHERE is_open AND ?1 IN ('', topic.name) AND ?2 IN ('', grp.name) AND dead_id > ?3 ORDER BY dead_id LIMIT ?4
 """
@@ -59,7 +60,9 @@ def drop(turn: Turn, dead_letter_id: int) -> bool:
     return turn.db.execute(CLOSE, (dead_letter_id,)).get is not None
 
 
-def list_dead(db: apsw.Connection, *, topic: str, group: str, after: int, limit: int) -> list[DeadLetter]:
+def list_dead(
+    db: apsw.Connection, *, topic: str, group: str, after: int, limit: int, has_values: bool
+) -> list[DeadLetter]:
     """Return open dead letters, oldest first; an empty name stands for all. Their records are never trimmed."""
     return [
         DeadLetter(
@@ -75,5 +78,5 @@ def list_dead(db: apsw.Connection, *, topic: str, group: str, after: int, limit:
             diagnosis=_diagnosis_decoder.decode(row[9]),
             failed_at_ms=row[10],
         )
-        for row in db.execute(LIST, (topic, group, after, limit))
+        for row in db.execute(LIST, (topic, group, after, limit, has_values))
     ]

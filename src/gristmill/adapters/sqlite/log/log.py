@@ -148,11 +148,13 @@ class SqliteLog:
                 return trimmed
 
     async def dead_letters(
-        self, *, topic: str = "", group: str = "", after: int = 0, limit: int = 100
+        self, *, topic: str = "", group: str = "", after: int = 0, limit: int = 100, has_values: bool = True
     ) -> list[DeadLetter]:
         """Return open dead letters with a higher id than `after`, oldest first."""
         check_limit(limit)
-        return await self._reader.do(lambda db: dead.list_dead(db, topic=topic, group=group, after=after, limit=limit))
+        return await self._reader.do(
+            lambda db: dead.list_dead(db, topic=topic, group=group, after=after, limit=limit, has_values=has_values)
+        )
 
     async def requeue(self, dead_letter_id: int) -> bool:
         """Make a dead letter a record again, for its group alone, with a fresh budget."""

@@ -1,0 +1,67 @@
+"""Counts over time from one SQLite file, without an index of its own.
+
+Rows are numbered in the order of commits and their times grow with the numbers, so where an interval begins is found by
+halving: some twenty rows are looked at for each bound, however many there are.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import apsw
+
+from gristmill.adapters.checks import check_limit
+from gristmill.adapters.packing import unpack_ended_at
+from gristmill.adapters.sqlite.file.reader import Reader
+from gristmill.domain.front.traffic import Interval, decide_count
+from gristmill.ports.front import INTERVALS_PER_READ_MAX
+
+__all__ = ["SqliteTraffic"]
+
+ENDS_OF_LOG = "SELECT min(position), max(position) FROM log"
+TIME_OF_RECORD = "SELECT appended_at_ms FROM log WHERE position >= ? ORDER BY position LIMIT 1"
+ENDS_OF_RUNS = "SELECT min(run_row), max(run_row) FROM run"
+BODY_OF_RUN = "SELECT body FROM run WHERE run_row >= ? ORDER BY run_row LIMIT 1"
+
+
+class SqliteTraffic:
+    """See `ports.front.Traffic`."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    async def count(self, *, since_ms: int, step_ms: int, limit: int) -> list[Interval]:
+        """Return `limit` intervals of `step_ms`, the first from `since_ms` on."""
+        check_limit(limit, most=INTERVALS_PER_READ_MAX)
+        bounds = [since_ms + index * step_ms for index in range(limit + 1)]
+        return await self._reader.do(lambda db: _count(db, bounds, step_ms=step_ms))
+
+
+def _count(db: apsw.Connection, bounds: list[int], *, step_ms: int) -> list[Interval]:
+    def time_of_record(position: int) -> int:
+        return int(db.execute(TIME_OF_RECORD, (position,)).get)
+
+    def time_of_run(row: int) -> int:
+        return unpack_ended_at(db.execute(BODY_OF_RUN, (row,)).get)
+
+    records = _numbers(db.execute(ENDS_OF_LOG).get, time_of_record, bounds)
+    runs = _numbers(db.execute(ENDS_OF_RUNS).get, time_of_run, bounds)
+    return [
+        Interval(at_ms, decide_count(appended, step_ms=step_ms), decide_count(ended, step_ms=step_ms))
+        for at_ms, appended, ended in zip(bounds, records, runs, strict=False)
+    ]
+
+
+def _numbers(ends: Any, time_of: Callable[[int], int], bounds: list[int]) -> list[int]:
+    """Return how many numbers lie between each bound and the next."""
+    first, last = ends
+    if first is None:
+        return [0] * (len(bounds) - 1)
+    numbers = range(first, last + 1)
+    places: list[int] = []
+    for bound in bounds:
+        places.append(bisect_left(numbers, bound, lo=places[-1] if places else 0, key=time_of))
+    return [after - before for before, after in pairwise(places)]
