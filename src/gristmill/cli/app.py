@@ -39,6 +39,8 @@ COMMANDS = {
     "dlq": ("dead_letters:app", "List, show and requeue records that were given up."),
     "token": ("tokens:app", "Create, list and revoke the tokens of the API."),
     "up": ("up:up", "Start the process group over the topics of its generators."),
+    "backup": ("upkeep.backup:backup", "Write everything that the state folder keeps into one file."),
+    "restore": ("upkeep.backup:restore", "Make a state folder of a backup."),
     "health": ("observe:health", "Ask a running group whether it serves."),
     "metrics": ("observe:metrics", "Print the counters of the group."),
 }

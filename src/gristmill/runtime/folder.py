@@ -7,6 +7,8 @@
 - `inputs/`: what `gristmill run` was given, one file an input
 - `blobs/`: oversize lines, whole
 - `models/`: trained revisions, and which of them is active
+- `archive/`: events of months that are over
+- `replaced-<time>/`: what a restore has moved aside
 """
 
 from __future__ import annotations
@@ -46,6 +48,8 @@ class StateFolder:
         self.inputs_dir = self.path / "inputs"
         self.blobs_dir = self.path / "blobs"
         self.models_dir = self.path / "models"
+        self.archive_dir = self.path / "archive"
+        self.restore_part_dir = self.path / ".restore.part"
         self.log_file = self.path / "gristmill.log"
         self.lock_file = self.path / "group.lock"
 
@@ -58,8 +62,12 @@ class StateFolder:
         """Create what is missing.
 
         Raises:
-            ConfigError: the folder cannot be created or written, or has a name that settings cannot hold.
+            ConfigError: the folder cannot be created or written, has a name that settings cannot hold, or a restore
+                into it was killed, so that it seems to be empty.
         """
+        if self.restore_part_dir.exists() and not self.exists:
+            advice = "call `gristmill restore` again, with --force"
+            raise ConfigError("a restore into the state folder has not ended", value=str(self.path), advice=advice)
         try:
             str(self.path).encode()
         except UnicodeEncodeError:

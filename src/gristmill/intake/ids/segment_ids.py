@@ -16,7 +16,7 @@ from gristmill.intake.ids.stock_core import IdStock, Moment, read_moment
 from gristmill.ports.clock import Clock
 from gristmill.ports.state import INPUT_IDS_PER_CALL_MAX, State
 
-__all__ = ["SegmentIds"]
+__all__ = ["NAMESPACE", "SegmentIds"]
 
 NAMESPACE = "items"
 

@@ -1,0 +1,1 @@
+"""Commands that keep an installation fit: backups, retention, file space."""
