@@ -7,10 +7,15 @@ Prints one JSON line a case, see `cases/printing.py`.
 
 from __future__ import annotations
 
-from cases.http_service import measure_batch, measure_publish, measure_score
+from cases.http_service import measure_batch, measure_publish, measure_publish_slow_disk, measure_score
 from cases.printing import print_cases
 
-CASES = {"publish.p99": measure_publish, "publish.batch": measure_batch, "score.p99": measure_score}
+CASES = {
+    "publish.p99": measure_publish,
+    "publish.slow_disk.p99": measure_publish_slow_disk,
+    "publish.batch": measure_batch,
+    "score.p99": measure_score,
+}
 
 if __name__ == "__main__":
     print_cases("publish", CASES, doc=__doc__)

@@ -1,8 +1,9 @@
-"""publish.p99, publish.batch, score.p99: a group as `gristmill up` starts it, asked over HTTP on this machine.
+"""A group as `gristmill up` starts it, asked over HTTP on this machine.
 
-    publish.p99     one item at a time, 200 a second, while two engines work off a topic as fast as they can
-    publish.batch   a thousand items a call, one call after the other, an idle group beside
-    score.p99       the plan `screen` over a text, 50 a second
+    publish.p99             one item at a time, 200 a second, while two engines work off a topic as fast as they can
+    publish.slow_disk.p99   the same where every sync of every process of the group takes 4 ms longer
+    publish.batch           a thousand items a call, one call after the other, an idle group beside
+    score.p99               the plan `screen` over a text, 50 a second
 
 Client and group share the processors, as they would on one small machine.
 """
@@ -19,7 +20,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -29,8 +31,11 @@ from gristmill.adapters.clock import SystemClock
 from gristmill.adapters.local_host import new_owner
 from gristmill.adapters.sqlite import SqliteStore
 from gristmill.domain.log import NewRecord
+from gristmill.testing.slow_disk import SyncTally, read_tallies, slow_disk_environment
 
 PUBLISH_MS_MAX = 15.0
+PUBLISH_SLOW_DISK_MS_MAX = 60.0
+SLOW_DISK_MS = 4.0
 SCORE_MS_MAX = 30.0
 BATCH_ITEMS_PER_S_MIN = 20_000.0
 LOAD_RECORDS = 400_000
@@ -62,13 +67,37 @@ flow = Flow(
 
 def measure_publish(quick: bool) -> Figure:
     """Return the p99 in milliseconds."""
+    return Figure(runs=(_publish_for(quick),), unit="ms p99", raw=PUBLISH_MS_MAX)
+
+
+def measure_publish_slow_disk(quick: bool) -> Figure:
+    """Return the p99 in milliseconds, after a look that every process of the group was in fact slowed down."""
+    with tempfile.TemporaryDirectory(prefix="gristmill-bench-") as name:
+        env = slow_disk_environment(os.environ, delay_ms=SLOW_DISK_MS, tallies=Path(name))
+        value = _publish_for(quick, env)
+        _check_all_slow(read_tallies(Path(name)), engines=2)
+    return Figure(runs=(value,), unit="ms p99", raw=PUBLISH_SLOW_DISK_MS_MAX)
+
+
+def _publish_for(quick: bool, env: Mapping[str, str] = os.environ) -> float:
     body = [_request("POST", "/v1/items", json.dumps({"id": f"i{number}", "text": TEXT})) for number in range(200 * 60)]
 
     async def measure() -> float:
-        async with _group(load=LOAD_RECORDS // (4 if quick else 1), engines=2) as call:
+        async with _group(load=LOAD_RECORDS // (4 if quick else 1), engines=2, env=env) as call:
             return await _at_rate(call, lambda number: body[number], per_s=200, seconds=4 if quick else 15)
 
-    return Figure(runs=(asyncio.run(measure()),), unit="ms p99", raw=PUBLISH_MS_MAX)
+    return asyncio.run(measure())
+
+
+def _check_all_slow(tallies: Sequence[SyncTally], *, engines: int) -> None:
+    """Refuse a figure of a group of which a process has synced nothing, or faster than the disk is said to be."""
+    found = Counter(word for tally in tallies for word in ("dispatcher", "engine", "up") if word in tally.command)
+    for tally in tallies:
+        role = " ".join(word for word in ("dispatcher", "engine", "up") if word in tally.command)
+        mean_ms, least_ms = tally.total_us / tally.syncs / 1_000, tally.least_us / 1_000
+        print(f"{role}: {tally.syncs} syncs, {mean_ms:.1f} ms each, at least {least_ms:.1f} ms", file=sys.stderr)
+        assert least_ms >= SLOW_DISK_MS, tally
+    assert found == {"dispatcher": 1, "engine": engines, "up": 1}, found
 
 
 def measure_batch(quick: bool) -> Figure:
@@ -105,7 +134,9 @@ Call = Callable[[bytes], "asyncio.Future[int]"]
 
 
 @asynccontextmanager
-async def _group(*, load: int, engines: int, plan: str = "screen") -> AsyncIterator[Call]:
+async def _group(
+    *, load: int, engines: int, plan: str = "screen", env: Mapping[str, str] = os.environ
+) -> AsyncIterator[Call]:
     """Start a group, with so many records waiting for its engines; gives a function that sends a request."""
     clock = SystemClock()
     with tempfile.TemporaryDirectory(prefix="gristmill-bench-") as name:
@@ -113,7 +144,7 @@ async def _group(*, load: int, engines: int, plan: str = "screen") -> AsyncItera
         flow.write_text(LOAD_FLOW, encoding="utf-8")
         if load:
             await _put_load(state, load)
-        env = {**os.environ, "GRISTMILL_API__PORT": "0", "GRISTMILL_GRPC__ENABLED": "off", "GRISTMILL_API__PLANS": plan}
+        env = {**env, "GRISTMILL_API__PORT": "0", "GRISTMILL_GRPC__ENABLED": "off", "GRISTMILL_API__PLANS": plan}
         command = [sys.executable, "-m", "gristmill", "up", "--state", str(state), "--flow", str(flow)]
         process = _start([*command, "--engines", str(engines)], env)
         try:
