@@ -19,7 +19,7 @@ from gristmill.adapters.sqlite.file.connection import StoreFile
 from gristmill.adapters.sqlite.file.schema import SCHEMA_VERSION
 from gristmill.adapters.sqlite.upkeep import fit_restored
 from gristmill.domain.errors import DataError, UsageError
-from gristmill.domain.loss import Loss
+from gristmill.domain.upkeep.loss import Loss
 from gristmill.intake.ids.segment_ids import NAMESPACE
 from gristmill.intake.ids.stock_core import read_moment
 from gristmill.runtime.backup.archive import ArchiveReader, open_archive

@@ -18,7 +18,7 @@ from gristmill.adapters.sqlite.upkeep import copy_store, fit_restored
 from gristmill.domain.errors import ConfigError
 from gristmill.domain.ids import IDS_PER_DAY
 from gristmill.domain.log import Diagnosis, NewRecord
-from gristmill.domain.loss import Loss, skip_numbers, skip_positions
+from gristmill.domain.upkeep.loss import Loss, skip_numbers, skip_positions
 from gristmill.testing.contracts.backend import claim, make_commit, records
 
 LOSS = Loss(elapsed_ms=60_000, day=20261130, since_midnight_ms=1_000, namespaces=("items",))

@@ -8,7 +8,7 @@ import msgspec
 from gristmill.adapters.local_host.turn import FairTurn
 from gristmill.adapters.sqlite.file.connection import StoreFile
 from gristmill.adapters.sqlite.file.errors import translated
-from gristmill.domain.loss import Loss, skip_ids, skip_numbers, skip_positions
+from gristmill.domain.upkeep.loss import Loss, skip_ids, skip_numbers, skip_positions
 
 __all__ = ["Fitted", "fit_restored"]
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gristmill.domain.ids import IDS_PER_DAY, decide_segment
-from gristmill.domain.loss import MARGIN, PER_MS_MAX, Loss, skip_ids, skip_numbers, skip_positions
+from gristmill.domain.upkeep.loss import MARGIN, PER_MS_MAX, Loss, skip_ids, skip_numbers, skip_positions
 
 DAY_MS = 86_400_000
 TODAY = 20261130

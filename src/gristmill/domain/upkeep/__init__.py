@@ -1,0 +1,1 @@
+"""Values of what keeps a store fit: restores and retention."""
