@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram
+from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
 
 __all__ = ["ApiMetrics"]
 
@@ -25,6 +25,13 @@ class ApiMetrics:
             ["operation"],
             registry=registry,
             buckets=DURATION_BUCKETS_S,
+        )
+        self.waits = Gauge(
+            "gristmill_wait",
+            "1 while records of a generator wait for this reason, else 0.",
+            ["generator", "reason"],
+            registry=registry,
+            multiprocess_mode="livemostrecent",
         )
         self.published = Counter(
             "gristmill_publish",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from gristmill.api.reading.waits import read_lag
 from gristmill.domain.log import Lag
 from gristmill.ports.clock import Clock
 from gristmill.ports.log import Log
@@ -68,8 +69,7 @@ class PaceWatch:
         return {name: _compute_pace(looks) for name, looks in self._looks.items()}
 
     async def _ask(self, generator: Generator, now_us: int) -> _Look:
-        lag = await self._log.lag(generator.topic, generator.type)
-        return _Look(now_us, await self._log.end(generator.topic), lag)
+        return _Look(now_us, await self._log.end(generator.topic), await read_lag(self._log, generator))
 
 
 def _compute_pace(looks: deque[_Look]) -> Pace:

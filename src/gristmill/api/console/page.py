@@ -12,6 +12,7 @@ import msgspec
 from gristmill.api.calls import Call, read_body
 from gristmill.api.calls.operation import Access
 from gristmill.api.console.pace import PaceWatch
+from gristmill.api.console.traffic import TrafficWatch
 from gristmill.api.problems import Fault, problem
 from gristmill.api.security import RequestRates
 from gristmill.api.services import Services
@@ -31,12 +32,16 @@ class Console:
         base_path: what a proxy puts in front of every path, such as `/gristmill`; empty for none.
         logins: how often each address may try a token.
         pace: how quickly records come and go, over the last minute.
+        traffic: how much came and went, over the last day.
+        started_at_ms: since when this process serves.
     """
 
     services: Services
     base_path: str
     logins: RequestRates
     pace: PaceWatch
+    traffic: TrafficWatch
+    started_at_ms: int
 
 
 class View:

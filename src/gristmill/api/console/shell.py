@@ -17,6 +17,7 @@ from gristmill.api.console.pace import PaceWatch
 from gristmill.api.console.page import Console, Page, Redirect, View
 from gristmill.api.console.pages import PAGES
 from gristmill.api.console.rendering import build_environment, make_url
+from gristmill.api.console.traffic import TrafficWatch
 from gristmill.api.problems import problem
 from gristmill.api.problems.translate import translate
 from gristmill.api.security import RequestRates, is_same_origin
@@ -51,6 +52,8 @@ class _Shell:
             base_path=base_path,
             logins=RequestRates(services.clock, rate_per_s=LOGINS_PER_S),
             pace=PaceWatch(services.log, services.generators, services.clock),
+            traffic=TrafficWatch(services.front, services.clock),
+            started_at_ms=services.clock.now_ms(),
         )
         self._assets = Assets()
         self._url = make_url(base_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gristmill.api.calls import Call, Operation, Reply, reply
 from gristmill.api.problems import problem
+from gristmill.api.reading.waits import explain_waits, read_lag
 from gristmill.api.services import Services
 from gristmill.api.shapes.plans import GeneratorsView, GeneratorView, PlansView, PlanTaskView, PlanView
 from gristmill.plans.graph import Graph
@@ -30,7 +31,7 @@ async def _list_generators(services: Services, call: Call) -> Reply:
     """List generators with their lag."""
     views: list[GeneratorView] = []
     for generator in services.generators.values():
-        lag = await services.log.lag(generator.topic, generator.type)
+        lag = await read_lag(services.log, generator)
         views.append(
             GeneratorView(
                 type=generator.type,
@@ -45,6 +46,7 @@ async def _list_generators(services: Services, call: Call) -> Reply:
                 waiting=lag.waiting,
                 dead=lag.dead,
                 oldest_age_ms=lag.oldest_age_ms,
+                waits=explain_waits(services, generator, lag),
             )
         )
     return reply(GeneratorsView(views))

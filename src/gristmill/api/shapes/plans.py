@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from gristmill.domain.front.waiting import WaitReason
 from gristmill.plans.plan import Writes
 
 __all__ = ["GeneratorView", "GeneratorsView", "PlanTaskView", "PlanView", "PlansView"]
@@ -39,7 +40,7 @@ class PlansView(msgspec.Struct, frozen=True):
 
 
 class GeneratorView(msgspec.Struct, frozen=True):
-    """What feeds runs, and how far it is behind: records not delivered yet, under way, set aside, given up."""
+    """What feeds runs, and how far it is behind: records not delivered yet, under way, set aside, given up; and why."""
 
     type: str
     topic: str
@@ -53,6 +54,7 @@ class GeneratorView(msgspec.Struct, frozen=True):
     waiting: int
     dead: int
     oldest_age_ms: int
+    waits: tuple[WaitReason, ...]
 
 
 class GeneratorsView(msgspec.Struct, frozen=True):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import structlog
 
+from gristmill.api.reading.waits import read_lag
 from gristmill.domain.errors import Unavailable
+from gristmill.domain.log import Lag
 from gristmill.plans.plan import Generator
 from gristmill.ports.clock import Clock
 from gristmill.ports.log import Log
@@ -23,13 +25,23 @@ class BacklogWatch:
 
     Args:
         records_max: records that were published and not handed out yet.
+        tell: is told each lag that was looked at.
     """
 
-    def __init__(self, log: Log, generators: Sequence[Generator], clock: Clock, *, records_max: int) -> None:
+    def __init__(
+        self,
+        log: Log,
+        generators: Sequence[Generator],
+        clock: Clock,
+        *,
+        records_max: int,
+        tell: Callable[[Generator, Lag], None] = lambda generator, lag: None,
+    ) -> None:
         self._log = log
         self._generators = tuple(generators)
         self._clock = clock
         self._records_max = records_max
+        self._tell = tell
         self._full: frozenset[str] = frozenset()
 
     def is_full(self, generator: str) -> bool:
@@ -45,8 +57,10 @@ class BacklogWatch:
     async def look(self) -> None:
         """Look once."""
         try:
-            lags = {one.type: await self._log.lag(one.topic, one.type) for one in self._generators}
+            lags = {one.type: await read_lag(self._log, one) for one in self._generators}
         except Unavailable as error:
             _log.warning("backlog cannot be looked at", error=str(error))
             return
         self._full = frozenset([name for name, lag in lags.items() if lag.undelivered >= self._records_max])
+        for generator in self._generators:
+            self._tell(generator, lags[generator.type])

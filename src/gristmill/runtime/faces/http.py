@@ -12,14 +12,18 @@ from gristmill.api.app import build_app
 from gristmill.api.console import build_console
 from gristmill.api.describe import describe, render
 from gristmill.api.metrics import ApiMetrics
+from gristmill.api.reading.waits import explain_waits
 from gristmill.api.routes import OPERATIONS
 from gristmill.api.security import RequestRates, TokenGate
 from gristmill.api.services import Services
 from gristmill.domain.errors import UsageError
+from gristmill.domain.front.waiting import WAIT_REASONS
+from gristmill.domain.log import Lag
 from gristmill.engine.scoring import Scorer
 from gristmill.intake.ids import SegmentIds
 from gristmill.intake.publish import NATIVE, Publisher
 from gristmill.intake.sources.catalogue import LiveSources
+from gristmill.plans.plan import Generator
 from gristmill.plans.registry import Registry
 from gristmill.ports.clock import Clock
 from gristmill.runtime.composition.decode import RecordDecoder
@@ -55,12 +59,18 @@ class HttpFace:
         self._bound: socket.socket = bind("api", spec.settings.api.host, spec.settings.api.port)
         self._store: Store = open_sqlite(spec, clock, new_owner())
         self._ids = SegmentIds(self._store.state, clock)
-        self._backlog = BacklogWatch(self._store.log, spec.generators, clock, records_max=spec.settings.api.backlog_max)
+        self._backlog = BacklogWatch(
+            self._store.log,
+            spec.generators,
+            clock,
+            records_max=spec.settings.api.backlog_max,
+            tell=self._tell_waits,
+        )
         self._sources = LiveSources(self._store.definitions, clock)
         self._scorer, self._readers = build_scorer(spec, registry, self._store)
-        services, console = self._make_services(registry, self._scorer), spec.settings.console
-        pages = build_console(services, base_path=console.base_path) if console.enabled else []
-        self._web = WebServer(build_app(services, pages=pages), self._bound)
+        self._services, console = self._make_services(registry, self._scorer), spec.settings.console
+        pages = build_console(self._services, base_path=console.base_path) if console.enabled else []
+        self._web = WebServer(build_app(self._services, pages=pages), self._bound)
         self._address = spec.folder.run_dir / ADDRESS_FILE
         self._main: asyncio.Task[None] | None = None
 
@@ -138,6 +148,11 @@ class HttpFace:
             metrics=self._scrape,
             description=render(describe(OPERATIONS)),
         )
+
+    def _tell_waits(self, generator: Generator, lag: Lag) -> None:
+        waits = explain_waits(self._services, generator, lag)
+        for reason in WAIT_REASONS:
+            self._services.tally.waits.labels(generator.type, reason).set(reason in waits)
 
     async def _scrape(self) -> str:
         try:

@@ -1,15 +1,88 @@
-"""How the installation is, at a glance."""
+"""How the installation is, at a glance: what comes and goes, what waits and why, what has changed."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
 from gristmill.api.calls import Call
+from gristmill.api.console.pace import Pace
 from gristmill.api.console.page import Console, Nav, Page, View
+from gristmill.api.reading.changes import Change, read_changes
+from gristmill.api.reading.waits import explain_waits
+from gristmill.domain.front.waiting import WAIT_TEXTS, WaitReason
+from gristmill.plans.plan import Generator
 
 __all__ = ["OVERVIEW_PAGES"]
 
+DAY_MS = 24 * 3_600_000
+CHANGES_MAX = 12
+
+
+class _Row(msgspec.Struct, frozen=True):
+    """One generator with how it does."""
+
+    generator: Generator
+    pace: Pace
+    waits: tuple[WaitReason, ...]
+    is_full: bool
+
+
+class _Totals(msgspec.Struct, frozen=True):
+    """All generators together."""
+
+    in_per_s: float | None
+    out_per_s: float | None
+    undelivered: int
+    in_flight: int
+    oldest_age_ms: int
+    dead: int
+
 
 async def _show_overview(console: Console, call: Call) -> View:
-    return View("overview/page.html", report=console.services.health())
+    services = console.services
+    paces = await console.pace.look()
+    rows = [_row(console, generator, paces) for generator in services.generators.values()]
+    since_ms = services.clock.now_ms() - DAY_MS
+    changes = await read_changes(services, call.principal, since_ms=since_ms, limit=CHANGES_MAX)
+    if console.started_at_ms >= since_ms:
+        changes = sorted([*changes, _start(console)], key=lambda change: -change.at_ms)[:CHANGES_MAX]
+    return View(
+        "overview/page.html",
+        rows=rows,
+        totals=_sum_up([row.pace for row in rows]),
+        health=services.health(),
+        counts=await services.state.counts(),
+        traffic=await console.traffic.read(),
+        changes=changes,
+        wait_texts=WAIT_TEXTS,
+    )
+
+
+def _row(console: Console, generator: Generator, paces: Mapping[str, Pace]) -> _Row:
+    pace = paces[generator.type]
+    is_full = console.services.is_full(generator.type)
+    return _Row(generator, pace, explain_waits(console.services, generator, pace.lag), is_full)
+
+
+def _sum_up(paces: Sequence[Pace]) -> _Totals:
+    def total(rates: Sequence[float | None]) -> float | None:
+        known = [rate for rate in rates if rate is not None]
+        return sum(known) if len(known) == len(rates) else None
+
+    return _Totals(
+        in_per_s=total([pace.in_per_s for pace in paces]),
+        out_per_s=total([pace.out_per_s for pace in paces]),
+        undelivered=sum(pace.lag.undelivered for pace in paces),
+        in_flight=sum(pace.lag.in_flight for pace in paces),
+        oldest_age_ms=max((pace.lag.oldest_age_ms for pace in paces), default=0),
+        dead=sum(pace.lag.dead for pace in paces),
+    )
+
+
+def _start(console: Console) -> Change:
+    return Change(kind="started", at_ms=console.started_at_ms)
 
 
 OVERVIEW_PAGES = (
