@@ -1,0 +1,107 @@
+"""Puts everything that happened to an item into one order, from the record in the log to the last word of a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from gristmill.domain.commit import StoredRun
+from gristmill.domain.ids import RunId
+from gristmill.domain.log import DeadLetter, StoredRecord
+from gristmill.domain.run import Event
+
+__all__ = ["Moment", "MomentKind", "compose_timeline"]
+
+MomentKind = Literal["record", "event", "run", "failure", "effect", "letter"]
+"""What a moment is about; moments of one millisecond stand in this order."""
+
+ORDER: Sequence[MomentKind] = ("record", "event", "run", "failure", "effect", "letter")
+
+
+class Moment(msgspec.Struct, frozen=True):
+    """Something that happened.
+
+    Attributes:
+        title: what, in a few words of ours.
+        text: details that may hold what others wrote.
+        body: of an event whose kind is not known here.
+        run_id: of the run that it belongs to, empty for none.
+    """
+
+    at_ms: int
+    kind: MomentKind
+    title: str
+    text: str = ""
+    actor: str = ""
+    body: Any = None
+    run_id: RunId = RunId("")
+
+
+def compose_timeline(
+    records: Iterable[StoredRecord],
+    runs: Iterable[StoredRun],
+    events: Iterable[Event],
+    letters: Iterable[DeadLetter],
+) -> list[Moment]:
+    """Return what happened, the earliest first."""
+    moments = [
+        *(_tell_record(record) for record in records),
+        *(moment for run in runs for moment in _tell_run(run)),
+        *(_tell_event(event) for event in events if event.kind != "run.ended"),
+        *(moment for letter in letters for moment in _tell_letter(letter)),
+    ]
+    # What came in order stays in order where the clock does not tell apart.
+    return sorted(moments, key=lambda moment: (moment.at_ms, ORDER.index(moment.kind)))
+
+
+def _tell_record(record: StoredRecord) -> Moment:
+    text = f"topic {record.topic}, offset {record.offset}, {len(record.value)} bytes"
+    return Moment(record.appended_at_ms, "record", "record appended to the log", text)
+
+
+def _tell_run(run: StoredRun) -> list[Moment]:
+    """A run is told when it begins and when it ends: its events say less than it does."""
+    name = f"{run.plan} version {run.plan_version}"
+    tries = f", attempt {run.attempt}" if run.attempt > 1 else ""
+    labels = ", ".join(dict.fromkeys(label.val for label in run.labels))
+    ended = run.error or run.reason or (f"labels: {labels}" if labels else "no labels")
+    told = [
+        Moment(run.started_at_ms, "run", "run started", f"plan {name}{tries}", run_id=run.run_id),
+        Moment(run.ended_at_ms, "run", f"run {run.status}", ended, run_id=run.run_id),
+    ]
+    for effect in run.effects:
+        done = "recorded only (shadow)" if effect.mode == "shadow" else "to be carried out"
+        told.append(
+            Moment(
+                run.ended_at_ms,
+                "effect",
+                f"effect {done}",
+                f"{effect.action} of {effect.subject} through {effect.sink}, by task {effect.task}",
+                run_id=run.run_id,
+            )
+        )
+    return told
+
+
+def _tell_event(event: Event) -> Moment:
+    body = event.body if isinstance(event.body, dict) else {}
+    match event.kind:
+        case "item.ingested":
+            text = f"revision {body.get('revision', '')}"
+            return Moment(event.at_ms, "event", "item taken in", text, run_id=event.run_id)
+        case "label.negated" | "label.applied":
+            holds = "holds" if event.kind == "label.applied" else "does not hold"
+            title = f"label {body.get('val', '')} {holds}"
+            return Moment(event.at_ms, "event", title, str(body.get("reason", "")), actor=str(body.get("actor", "")))
+        case _:
+            return Moment(event.at_ms, "event", event.kind, body=event.body, run_id=event.run_id)
+
+
+def _tell_letter(letter: DeadLetter) -> list[Moment]:
+    told = [
+        Moment(at_ms, "failure", "attempt failed", text, actor=owner) for at_ms, owner, text in letter.diagnosis.history
+    ]
+    why = f"{letter.diagnosis.error_class}: {letter.diagnosis.error_text}"
+    return [*told, Moment(letter.failed_at_ms, "letter", f"given up as dead letter {letter.dead_letter_id}", why)]
