@@ -2,15 +2,19 @@
 
 from gristmill.api.console.page import Page
 from gristmill.api.console.pages.dead_letters import DEAD_LETTER_PAGES
+from gristmill.api.console.pages.items import ITEM_PAGES
 from gristmill.api.console.pages.jump import JUMP_PAGES
 from gristmill.api.console.pages.overview import OVERVIEW_PAGES
 from gristmill.api.console.pages.session import SESSION_PAGES
+from gristmill.api.console.pages.trace import TRACE_PAGES
 
 __all__ = ["PAGES"]
 
 PAGES: tuple[Page, ...] = (
     *SESSION_PAGES,
     *OVERVIEW_PAGES,
+    *ITEM_PAGES,
+    *TRACE_PAGES,
     *DEAD_LETTER_PAGES,
     *JUMP_PAGES,
 )
