@@ -201,4 +201,5 @@ def _fits(entry: FoundItem, wanted: ItemFilter) -> bool:
 
 
 def _is_within(at_ms: int, wanted: ItemFilter) -> bool:
-    return (wanted.since_ms or 0) <= at_ms and (wanted.until_ms is None or at_ms < wanted.until_ms)
+    is_late_enough = wanted.since_ms is None or wanted.since_ms <= at_ms
+    return is_late_enough and (wanted.until_ms is None or at_ms < wanted.until_ms)

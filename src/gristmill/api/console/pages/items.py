@@ -12,7 +12,7 @@ from msgspec import Meta
 from gristmill.api.calls import Call, decode_cursor, encode_cursor
 from gristmill.api.console.graph.bars import draw_bars, draw_share
 from gristmill.api.console.page import Console, Nav, Page, Redirect, View
-from gristmill.api.problems import problem
+from gristmill.api.problems import Fault, problem
 from gristmill.api.reading import Exploration, explore_items
 from gristmill.api.reading.dossier import WORST_FIRST
 from gristmill.api.reading.summary_core import Bar
@@ -137,7 +137,10 @@ def _to_utc(name: str, text: str) -> str:
         return ""
     is_bare = len(text) <= BARE_TIME_CHARS and not text.endswith(("Z", "z"))
     at_ms = read_time(name, f"{text}Z" if is_bare and "T" in text else text)
-    return _stamp(at_ms or 0).replace(".000Z", "Z")
+    try:
+        return write_time(at_ms or 0).replace(".000Z", "Z")
+    except (ValueError, OverflowError) as error:
+        raise problem("validation", "query", errors=[Fault(name, "is no time of our calendar in UTC")]) from error
 
 
 async def _known_sources(console: Console) -> list[str]:
