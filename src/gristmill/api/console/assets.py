@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from functools import lru_cache
 from importlib import resources
 from types import MappingProxyType
 
@@ -14,7 +15,7 @@ import msgspec
 
 from gristmill.api.problems import problem
 
-__all__ = ["Asset", "Assets"]
+__all__ = ["Asset", "Assets", "read_assets"]
 
 MEDIA_TYPES = MappingProxyType({".css": "text/css", ".js": "text/javascript", ".txt": "text/plain"})
 HASH_CHARS = 16
@@ -31,11 +32,11 @@ class Asset(msgspec.Struct, frozen=True):
 
 
 class Assets:
-    """All files of the bundle."""
+    """Files by name and by path."""
 
-    def __init__(self) -> None:
-        self._by_name = {name: _read(name) for name in _names()}
-        self._by_path: Mapping[str, Asset] = {one.path: one for one in self._by_name.values()}
+    def __init__(self, by_name: Mapping[str, Asset]) -> None:
+        self._by_name = by_name
+        self._by_path = {one.path: one for one in by_name.values()}
 
     def path_of(self, name: str) -> str:
         """Return where a file is served, below `/console/static/`.
@@ -55,6 +56,12 @@ class Assets:
         if asset is None:
             raise problem("not-found", "file of the console")
         return asset
+
+
+@lru_cache(maxsize=1)
+def read_assets() -> Assets:
+    """Return all files of the bundle, read once for a process."""
+    return Assets({name: _read(name) for name in _names()})
 
 
 def _names() -> list[str]:

@@ -6,14 +6,25 @@ import re
 import shlex
 import urllib.parse
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from gristmill.api.console.assets import read_assets
 from gristmill.api.views.times import write_time
 
-__all__ = ["build_environment", "make_url", "write_count", "write_duration", "write_moment", "write_rate", "write_said"]
+__all__ = [
+    "build_environment",
+    "make_url",
+    "write_count",
+    "write_duration",
+    "write_moment",
+    "write_plain",
+    "write_rate",
+    "write_said",
+]
 
 PACKAGE = "gristmill.api.console"
 S, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
@@ -28,8 +39,10 @@ STEERING = re.compile(
 """Characters that nobody sees and that turn text around, hide it or break it: people who judge it should see them."""
 
 
-def build_environment(*, url: Callable[..., str], asset: Callable[[str], str]) -> Environment:
-    """Return all templates, compiled; so one that is broken keeps the console from starting."""
+@lru_cache(maxsize=8)
+def build_environment(base_path: str) -> Environment:
+    """Return the templates; each is compiled when it is first needed, and once for a process."""
+    url = make_url(base_path)
     environment = Environment(
         loader=PackageLoader(PACKAGE),
         autoescape=True,
@@ -43,13 +56,12 @@ def build_environment(*, url: Callable[..., str], asset: Callable[[str], str]) -
         "count": write_count,
         "duration": write_duration,
         "moment": write_moment,
+        "plain": write_plain,
         "rate": write_rate,
         "said": write_said,
         "shell": shlex.quote,
     }
-    environment.globals |= {"url": url, "asset": asset}
-    for name in environment.list_templates():
-        environment.get_template(name)
+    environment.globals |= {"url": url, "asset": lambda name: url(f"/console/static/{read_assets().path_of(name)}")}
     return environment
 
 
@@ -98,6 +110,11 @@ def write_moment(at_ms: int, *, now_ms: int | None = None) -> Markup:
     return Markup('<time datetime="{}"><span class="at">{}</span> <span class="ago">{}</span></time>').format(
         iso, shown, ago
     )
+
+
+def write_plain(text: str) -> str:
+    """Return what somebody else wrote, for a place that takes no tags; steering characters visible."""
+    return STEERING.sub(lambda found: f"[U+{ord(found[0]):04X}]", text)
 
 
 def write_said(text: str) -> Markup:

@@ -12,7 +12,7 @@ from litestar.handlers import HTTPRouteHandler
 from gristmill.api.app import Guard, make_call
 from gristmill.api.calls import Call
 from gristmill.api.console import answers
-from gristmill.api.console.assets import Assets
+from gristmill.api.console.assets import read_assets
 from gristmill.api.console.pace import PaceWatch
 from gristmill.api.console.page import Console, Page, Redirect, View
 from gristmill.api.console.pages import PAGES
@@ -55,9 +55,9 @@ class _Shell:
             traffic=TrafficWatch(services.front, services.clock),
             started_at_ms=services.clock.now_ms(),
         )
-        self._assets = Assets()
+        self._assets = read_assets()
         self._url = make_url(base_path)
-        self._templates = build_environment(url=self._url, asset=self._asset)
+        self._templates = build_environment(base_path)
         self._nav = sorted((page for page in pages if page.nav is not None), key=lambda page: page.nav.order)  # type: ignore[union-attr]
 
     def make_handler(self, page: Page) -> HTTPRouteHandler:
@@ -156,9 +156,6 @@ class _Shell:
                 **view.values,
             }
         )
-
-    def _asset(self, name: str) -> str:
-        return self._url(f"/console/static/{self._assets.path_of(name)}")
 
 
 async def _refuse(console: Console, call: Call) -> View:
