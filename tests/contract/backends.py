@@ -26,11 +26,11 @@ class SqliteBackends:
     def __init__(self, path: Path, clock: FakeClock) -> None:
         self._path = path
         self._clock = clock
-        self._store: SqliteStore | None = None
+        self.store: SqliteStore | None = None
 
     async def open(self) -> Backend:
         await self.close()
-        store = self._store = SqliteStore.open(self._path, clock=self._clock, owner="store", synchronous="NORMAL")
+        store = self.store = SqliteStore.open(self._path, clock=self._clock, owner="store", synchronous="NORMAL")
 
         async def kill_owner(owner: str, marked: frozenset[int] | None) -> None:
             OwnerLock.take(store.owners_folder, owner).release()
@@ -45,5 +45,5 @@ class SqliteBackends:
         )
 
     async def close(self) -> None:
-        if self._store is not None:
-            await self._store.close()
+        if self.store is not None:
+            await self.store.close()

@@ -27,6 +27,7 @@ __all__ = [
     "unpack_ended_at",
     "unpack_events",
     "unpack_item",
+    "unpack_plan",
     "unpack_run",
 ]
 
@@ -171,6 +172,11 @@ def unpack_run(
 def unpack_ended_at(blob: bytes) -> int:
     """Return when a stored run ended."""
     return _body_decoder.decode(blob).ended_at_ms
+
+
+def unpack_plan(blob: bytes) -> str:
+    """Return the plan of a stored run."""
+    return _body_decoder.decode(blob).plan
 
 
 def unpack_effects(blob: bytes) -> tuple[Effect, ...]:

@@ -41,6 +41,8 @@ COMMANDS = {
     "up": ("up:up", "Start the process group over the topics of its generators."),
     "backup": ("upkeep.backup:backup", "Write everything that the state folder keeps into one file."),
     "restore": ("upkeep.backup:restore", "Make a state folder of a backup."),
+    "retention": ("upkeep.retention:retention", "Show what each table holds and lets go of; --now lets go."),
+    "compact": ("upkeep.retention:compact", "Give the space of rows that are gone back to the disk."),
     "health": ("observe:health", "Ask a running group whether it serves."),
     "metrics": ("observe:metrics", "Print the counters of the group."),
 }

@@ -100,6 +100,10 @@ class Log(Protocol):
         """Delete records with offset <= `upto` that every group has accepted; return how many were deleted."""
         ...
 
+    async def trimmed(self, topic: str) -> int:
+        """Return how many records of the topic were trimmed so far; 0 for a topic that does not exist."""
+        ...
+
     async def dead_letters(
         self, *, topic: str = "", group: str = "", after: int = 0, limit: int = 100, has_values: bool = True
     ) -> list[DeadLetter]:

@@ -19,6 +19,7 @@ __all__ = [
     "FlowsSection",
     "MainSection",
     "MediaSection",
+    "RetentionSection",
     "ScreenSection",
     "Settings",
     "SourcesSection",
@@ -27,6 +28,7 @@ __all__ = [
 
 Positive = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(ge=0)]
+Days = Annotated[float, Meta(ge=0)]
 
 
 class MainSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -73,6 +75,23 @@ class EngineSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     grace_s: Annotated[Seconds, Meta(description="to stop after the drain; then the process is killed")] = 120
 
 
+class RetentionSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the store lets go of, and when; 0 days keep it for good. See `gristmill retention`."""
+
+    enabled: Annotated[bool, Meta(description="whether `gristmill up` lets go of anything by itself")] = True
+    sweep_interval_s: Annotated[float, Meta(gt=0, description="from one sweep to the next")] = 30
+    inputs_days: Annotated[Days, Meta(description="records that `gristmill run` has put in and worked off")] = 30
+    letters_days: Annotated[Days, Meta(description="dead letters that were requeued or dropped")] = 30
+    events_days: Annotated[Days, Meta(description="events, which then move to the archive, whole months at a time")] = (
+        30
+    )
+    runs_days: Annotated[Days, Meta(description="runs of an item that a newer run of the same plan has replaced")] = 30
+    quarantine_days: Annotated[Days, Meta(description="records that never became an item")] = 90
+    items_days: Annotated[
+        Days, Meta(description="items with all that belongs to them, but for those in groups or judged by people")
+    ] = 0
+
+
 class StoreSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The embedded store."""
 
@@ -80,6 +99,7 @@ class StoreSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         Literal["FULL", "NORMAL"], Meta(description="FULL survives power loss, NORMAL a process death")
     ] = "FULL"
     history_file: Annotated[str, Meta(description="file that every record's history is written to; for tests")] = ""
+    retention: RetentionSection = RetentionSection()
 
 
 class FlowsSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
 import msgspec
 
@@ -14,6 +14,8 @@ from gristmill.plans.names import advise_known
 from gristmill.runtime.settings import Settings
 
 __all__ = ["FILE_NAME", "Explained", "LoadedSettings", "RUN_DEFAULTS", "load_settings"]
+
+T = TypeVar("T", bound=msgspec.Struct)
 
 FILE_NAME = "gristmill.toml"
 ENV_PREFIX = "GRISTMILL_"
@@ -63,10 +65,7 @@ class LoadedSettings(msgspec.Struct, frozen=True):
         """Return the same with another value, unless somebody has set that key."""
         if key in self.origins:
             return self
-        section, _, name = key.partition(".")
-        changed = msgspec.structs.replace(getattr(self.settings, section), **{name: value})
-        settings = msgspec.structs.replace(self.settings, **{section: changed})
-        return LoadedSettings(settings, {**self.origins, key: origin})
+        return LoadedSettings(_replace(self.settings, key, value), {**self.origins, key: origin})
 
 
 def load_settings(
@@ -96,10 +95,13 @@ def load_settings(
     ]:
         values[key] = _convert(key, value, types, origin=origin, is_text=is_text)
         origins[key] = origin
-    nested: dict[str, dict[str, Any]] = {}
+    nested: dict[str, Any] = {}
     for key, value in values.items():
-        section, _, name = key.partition(".")
-        nested.setdefault(section, {})[name] = value
+        *sections, name = key.split(".")
+        place: dict[str, Any] = nested
+        for section in sections:
+            place = place.setdefault(section, {})
+        place[name] = value
     return LoadedSettings(msgspec.convert(nested, Settings), origins)
 
 
@@ -123,16 +125,25 @@ def _read_file(file: Path | None, types: Mapping[str, Any]) -> Iterator[Entry]:
             raise ConfigError(f"section in {path}", value=section, advice=advise_known(section, sections))
         if not isinstance(entries, dict):
             raise ConfigError(f"{section!r} in {path} is not a section", advice=f"write [{section}] on a line")
-        for name, value in entries.items():
-            key = f"{section}.{name}"
+        for key, value in _flatten(section, entries, types):
             yield key, _anchor(key, value, path.parent), str(path), False
+
+
+def _flatten(section: str, entries: Mapping[str, Any], types: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the keys of a section with their values, those of sections inside it too."""
+    for name, value in entries.items():
+        key = f"{section}.{name}"
+        if isinstance(value, dict) and key not in types and any(known.startswith(f"{key}.") for known in types):
+            yield from _flatten(key, value, types)
+        else:
+            yield key, value
 
 
 def _read_env(env: Mapping[str, str], types: Mapping[str, Any]) -> Iterator[Entry]:
     for variable in sorted(env):
         if not variable.startswith(ENV_PREFIX) or ENV_JOIN not in variable:
             continue
-        key = variable.removeprefix(ENV_PREFIX).lower().replace(ENV_JOIN, ".", 1)
+        key = variable.removeprefix(ENV_PREFIX).lower().replace(ENV_JOIN, ".")
         if key not in types and variable.endswith(ENV_FILE_SUFFIX):
             key, value = key.removesuffix(ENV_FILE_SUFFIX.lower()), _read_secret(variable, env[variable])
         else:
@@ -171,13 +182,21 @@ def _is_list(hint: Any) -> bool:
     return bool(get_args(hint)) and getattr(get_args(hint)[0], "__origin__", None) is tuple
 
 
-def _walk(settings: Settings) -> Iterator[tuple[str, Any, Any, str]]:
-    """Yield (key, type, value, description) of every setting."""
-    for section in settings.__struct_fields__:
-        struct = getattr(settings, section)
-        hints = get_type_hints(type(struct), include_extras=True)
-        for name in struct.__struct_fields__:
-            yield f"{section}.{name}", hints[name], getattr(struct, name), _describe(hints[name])
+def _walk(settings: msgspec.Struct, prefix: str = "") -> Iterator[tuple[str, Any, Any, str]]:
+    """Yield (key, type, value, description) of every setting; sections may stand inside sections, after their keys."""
+    hints = get_type_hints(type(settings), include_extras=True)
+    for name in settings.__struct_fields__:
+        value = getattr(settings, name)
+        if isinstance(value, msgspec.Struct):
+            yield from _walk(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", hints[name], value, _describe(hints[name])
+
+
+def _replace(settings: T, key: str, value: Any) -> T:
+    name, _, rest = key.partition(".")
+    changed = _replace(getattr(settings, name), rest, value) if rest else value
+    return msgspec.structs.replace(settings, **{name: changed})
 
 
 def _describe(hint: Any) -> str:

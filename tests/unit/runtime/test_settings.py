@@ -94,3 +94,20 @@ def test_a_default_that_follows_from_something_else_yields_to_what_was_set(tmp_p
     changed = loaded.with_default("dispatcher.max_in_flight", 9, origin="no plan calls a model")
     assert changed.settings.dispatcher.max_in_flight == 9
     assert changed.origins["dispatcher.max_in_flight"] == "no plan calls a model"
+
+
+def test_a_section_may_stand_inside_a_section(tmp_path: Path) -> None:
+    text = '[store]\nsynchronous = "NORMAL"\n[store.retention]\nruns_days = 7\nevents_days = 0.5\n'
+    loaded = load(tmp_path, text, env={"GRISTMILL_STORE__RETENTION__RUNS_DAYS": "9"}, flags={})
+    assert loaded.settings.store.retention.runs_days == 9
+    assert loaded.settings.store.retention.events_days == 0.5
+    assert loaded.settings.store.synchronous == "NORMAL"
+    origins = {entry.key: entry.origin for entry in loaded.explain()}
+    assert origins["store.retention.runs_days"] == "GRISTMILL_STORE__RETENTION__RUNS_DAYS"
+    assert origins["store.retention.events_days"] == str(tmp_path / "gristmill.toml")
+    changed = loaded.with_default("store.retention.items_days", 365, origin="a command").settings
+    assert (changed.store.retention.items_days, changed.store.retention.runs_days) == (365, 9)
+    with pytest.raises(ConfigError, match="store.retention.run_days.*did you mean 'store.retention.runs_days'"):
+        load(tmp_path, "[store.retention]\nrun_days = 1\n")
+    with pytest.raises(ConfigError, match="store.retention"):
+        load(tmp_path, "[store]\nretention = 1\n")

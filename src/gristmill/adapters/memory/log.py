@@ -148,6 +148,11 @@ class MemoryLog:
         state.offsets = [offset for offset in state.offsets if offset in state.records]
         return len(gone)
 
+    async def trimmed(self, topic: str) -> int:
+        """Return how many records of the topic were trimmed so far."""
+        state = self.ledger.topics.get(topic)
+        return state.record_count - len(state.offsets) if state else 0
+
     async def dead_letters(
         self, *, topic: str = "", group: str = "", after: int = 0, limit: int = 100, has_values: bool = True
     ) -> list[DeadLetter]:

@@ -14,6 +14,7 @@ from gristmill.adapters.sqlite.file.writer import Writer
 from gristmill.adapters.sqlite.front import SqliteFront
 from gristmill.adapters.sqlite.log import SqliteLog
 from gristmill.adapters.sqlite.state import SqliteState
+from gristmill.adapters.sqlite.upkeep.upkeep import SqliteUpkeep
 from gristmill.domain.errors import ConfigError
 from gristmill.ports.clock import Clock
 
@@ -37,6 +38,7 @@ class SqliteStore:
         self.cache = SqliteCache(writer, reader, clock)
         self.front = SqliteFront(writer, reader, self.log, clock)
         self.definitions = SqliteDefinitions(writer, reader)
+        self.upkeep = SqliteUpkeep(writer, reader, clock)
 
     @classmethod
     def open(

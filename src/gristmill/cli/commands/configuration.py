@@ -67,7 +67,7 @@ def _show_settings(*, state: StateDir = None, config: ConfigFile = None) -> int:
     """Show the settings that hold, in the form of a settings file."""
     section = ""
     for entry in load(state=state, config=config).explain():
-        start, _, name = entry.key.partition(".")
+        start, _, name = entry.key.rpartition(".")
         if start != section:
             print(f"{chr(10) if section else ''}[{start}]")
             section = start

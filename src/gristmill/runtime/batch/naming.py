@@ -12,7 +12,10 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-__all__ = ["choose_topic", "compute_digest"]
+__all__ = ["TOPIC_START", "choose_topic", "compute_digest"]
+
+TOPIC_START = "run."
+"""How the topics of all inputs begin."""
 
 STEM_LENGTH_MAX = 40
 DIGEST_BYTES = 6
@@ -31,7 +34,7 @@ def choose_topic(topics: Iterable[str], *, stem: str, digest: str, is_fresh: boo
         stem: name of the file, for people.
     """
     clean = re.sub(r"[^A-Za-z0-9_-]+", "-", stem)[:STEM_LENGTH_MAX].strip("-") or "input"
-    start = f"run.{clean}.{digest}."
+    start = f"{TOPIC_START}{clean}.{digest}."
     generations = [int(tail) for topic in topics if topic.startswith(start) and (tail := topic[len(start) :]).isdigit()]
     latest = max(generations, default=0)
     return f"{start}{latest + 1 if is_fresh or not generations else latest}"

@@ -153,7 +153,12 @@ async def _find_topic(
     mapping: object = request.fields if request.source is None else await asyncio.to_thread(request.source.read_text)
     digest = compute_digest([_source_of(request.input), input_file.fingerprint, mapping, work])
     stem = request.input.name.partition(".")[0]
-    return choose_topic(await store.log.topics(), stem=stem, digest=digest, is_fresh=request.is_fresh)
+    topics = await store.log.topics()
+    topic = choose_topic(topics, stem=stem, digest=digest, is_fresh=request.is_fresh)
+    if await store.log.trimmed(topic):
+        # Its records are past their retention, so its output cannot be told any more.
+        topic = choose_topic(topics, stem=stem, digest=digest, is_fresh=True)
+    return topic
 
 
 async def _look(store: Store, generator: Generator, input_file: InputFile, *, blobs: Path) -> tuple[Progress, bool]:

@@ -12,9 +12,10 @@ from gristmill.ports.definitions import Definitions
 from gristmill.ports.front import Front
 from gristmill.ports.log import Log
 from gristmill.ports.state import State
+from gristmill.ports.upkeep import Upkeep
 from gristmill.runtime.spec import GroupSpec
 
-__all__ = ["OpenStore", "Store", "open_sqlite"]
+__all__ = ["OpenStore", "Store", "UpkeepStore", "open_sqlite", "open_upkeep"]
 
 
 class Store(Protocol):
@@ -34,6 +35,15 @@ class Store(Protocol):
 
     @property
     def definitions(self) -> Definitions: ...
+
+    async def close(self) -> None: ...
+
+
+class UpkeepStore(Protocol):
+    """A store as seen by whoever keeps it fit."""
+
+    @property
+    def upkeep(self) -> Upkeep: ...
 
     async def close(self) -> None: ...
 
@@ -58,3 +68,16 @@ def open_sqlite(spec: GroupSpec, clock: Clock, owner: str) -> Store:
     from gristmill.adapters.recording import HistoryRecorder, RecordingStore
 
     return RecordingStore(store, HistoryRecorder(Path(settings.history_file), process=owner, clock=clock), clock)
+
+
+def open_upkeep(spec: GroupSpec, clock: Clock, owner: str) -> UpkeepStore:
+    """Open the embedded store of a state folder to keep it fit.
+
+    Raises:
+        ConfigError: the file is no store of ours, or damaged.
+        Unavailable: it cannot be opened.
+    """
+    from gristmill.adapters.sqlite import SqliteStore
+
+    synchronous = spec.settings.store.synchronous
+    return SqliteStore.open(spec.folder.store_file, clock=clock, owner=owner, synchronous=synchronous)

@@ -14,6 +14,7 @@ from gristmill.runtime.background import BackgroundService, Rhythm
 from gristmill.runtime.background.credentials import CredentialRenewal
 from gristmill.runtime.background.metrics import last_success_gauge
 from gristmill.runtime.faces.board import HealthBoard
+from gristmill.runtime.retention import RetentionFace
 from gristmill.runtime.settings_faces import CredentialsSection
 from gristmill.runtime.spec import GroupSpec
 
@@ -79,6 +80,10 @@ class Faces:
             self._faces.append(HttpFace(spec, registry, board, clock))
         if spec.settings.credentials.command:
             self._add_renewal(spec.settings.credentials, clock)
+        if spec.settings.store.retention.enabled:
+            retention = RetentionFace(spec, clock)
+            self._board.background.append(retention.service)
+            self._faces.append(retention)
         if spec.settings.grpc.enabled != "off":
             self._add_rpc(spec, registry)
 

@@ -270,6 +270,7 @@ class LogContract(Contract):
         await log.accept([c.lease])
         assert await log.trim("t", upto=offsets[1]) == 0
         assert await log.trim("t", upto=offsets[-1]) == 1
+        assert (await log.trimmed("t"), await log.end("t"), await log.trimmed("unknown")) == (2, len(offsets), 0)
         left = [record.offset async for batch in log.read_all("t") for record in batch]
         assert left == [offsets[1], offsets[3], offsets[4]]
         assert await log.end("t") == 5

@@ -147,6 +147,10 @@ class SqliteLog:
             if some < reading.TRIM_RECORDS_PER_TURN:
                 return trimmed
 
+    async def trimmed(self, topic: str) -> int:
+        """Return how many records of the topic were trimmed so far."""
+        return await self._reader.do(lambda db: reading.count_trimmed(db, topic))
+
     async def dead_letters(
         self, *, topic: str = "", group: str = "", after: int = 0, limit: int = 100, has_values: bool = True
     ) -> list[DeadLetter]:

@@ -8,7 +8,7 @@ import msgspec
 from gristmill.adapters.sqlite.file.writer import Turn
 from gristmill.domain.log import Lag, StoredRecord
 
-__all__ = ["compute_lag", "count_records", "list_topics", "read_batch", "trim_some"]
+__all__ = ["compute_lag", "count_records", "count_trimmed", "list_topics", "read_batch", "trim_some"]
 
 BATCH_RECORDS = 500
 BATCH_BYTES_MAX = 4 * 1024 * 1024
@@ -64,6 +64,12 @@ def count_records(db: apsw.Connection, topic: str) -> int:
     """Return the number of records ever appended to a topic."""
     found = db.execute(TOPIC, (topic,)).get
     return int(found[1]) if found else 0
+
+
+def count_trimmed(db: apsw.Connection, topic: str) -> int:
+    """Return the number of records that are gone from a topic."""
+    found = db.execute(TOPIC, (topic,)).get
+    return int(found[2]) if found else 0
 
 
 def list_topics(db: apsw.Connection) -> list[str]:

@@ -1,0 +1,68 @@
+"""What all sweeps have in common."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import apsw
+
+from gristmill.adapters.sqlite.file.writer import Turn
+from gristmill.domain.upkeep.retention import RetentionRules
+
+__all__ = ["LOOKED_MAX", "ROWS_PER_TURN", "Moment", "Sweep", "uncount"]
+
+ROWS_PER_TURN = 500
+"""Some two milliseconds of a turn."""
+
+LOOKED_MAX = 20_000
+"""Rows that one sweep looks at where most of them stay; the next sweep goes on from there."""
+
+UNCOUNT = "UPDATE tally SET value = value - ?2 WHERE name = ?1"
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What a sweep goes by.
+
+    Attributes:
+        living: owners that have a lock file, living or not looked after yet.
+        archive: folder for what moves out of the store.
+    """
+
+    rules: RetentionRules
+    now_ms: int
+    living: frozenset[str]
+    archive: Path
+
+
+class Sweep(Protocol):
+    """One kind of rows. It may remember how far it has looked; `begin` is called once a sweep."""
+
+    def begin(self) -> None:
+        """Start a new sweep."""
+        ...
+
+    def find(self, db: apsw.Connection, moment: Moment) -> Sequence[Any]:
+        """Return rows that may go, at most one turn's worth; none when there are no more for now. Only reads.
+
+        What it returned once it returns again only if it was deleted and has come again, so a sweep ends.
+        """
+        ...
+
+    def prepare(self, found: Sequence[Any], moment: Moment) -> None:
+        """Do what must be durable before the rows go; outside any turn."""
+        ...
+
+    def remove(self, turn: Turn, found: Sequence[Any], moment: Moment) -> Counter[str]:
+        """Delete those of them that still may go and return how many rows of which table went."""
+        ...
+
+
+def uncount(turn: Turn, counts: Counter[str]) -> None:
+    """Take deleted rows off the running counts of a store."""
+    for name, count in counts.items():
+        turn.db.execute(UNCOUNT, (name, count))

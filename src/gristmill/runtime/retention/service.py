@@ -1,0 +1,77 @@
+"""Sweeps again and again, in the main process of a group."""
+
+from __future__ import annotations
+
+import structlog
+
+from gristmill.adapters.local_host import new_owner
+from gristmill.ports.clock import Clock
+from gristmill.ports.upkeep import Upkeep
+from gristmill.runtime.background import BackgroundService, Rhythm
+from gristmill.runtime.background.metrics import last_success_gauge
+from gristmill.runtime.composition.stores import open_upkeep
+from gristmill.runtime.retention.metrics import RetentionMetrics
+from gristmill.runtime.retention.rules import rules_of
+from gristmill.runtime.spec import GroupSpec
+
+__all__ = ["RetentionFace", "RetentionSweep"]
+
+NAME = "retention"
+
+_log = structlog.get_logger()
+
+
+class RetentionSweep:
+    """One sweep, measured."""
+
+    def __init__(self, upkeep: Upkeep, spec: GroupSpec, clock: Clock, metrics: RetentionMetrics) -> None:
+        self._upkeep = upkeep
+        self._rules = rules_of(spec.settings.store.retention, spec.generators)
+        self._clock = clock
+        self._metrics = metrics
+
+    async def run_once(self) -> None:
+        """Let go of what is due.
+
+        Raises:
+            Unavailable: the store cannot be reached now; what went is gone, the rest goes with the next sweep.
+        """
+        began_us, now_ms = self._clock.monotonic_us(), self._clock.now_ms()
+        deleted = await self._upkeep.sweep(self._rules, now_ms=now_ms)
+        self._metrics.seconds.set((self._clock.monotonic_us() - began_us) / 1_000_000)
+        for table, count in deleted.items():
+            self._metrics.deleted.labels(table).inc(count)
+        for table, at_ms in (await self._upkeep.oldest()).items():
+            self._metrics.oldest.labels(table).set(max(0, now_ms - at_ms) / 1000)
+        self._metrics.free_bytes.set(await self._upkeep.free_bytes())
+        if deleted:
+            _log.debug("retention swept", **deleted)
+
+
+class RetentionFace:
+    """A background service over a store of its own; `start` and `stop` are safe to call twice."""
+
+    def __init__(self, spec: GroupSpec, clock: Clock) -> None:
+        self._store = open_upkeep(spec, clock, new_owner())
+        sweep = RetentionSweep(self._store.upkeep, spec, clock, RetentionMetrics())
+        gauge = last_success_gauge()
+        self.service = BackgroundService(
+            NAME,
+            sweep.run_once,
+            rhythm=Rhythm(interval_ms=max(1, round(spec.settings.store.retention.sweep_interval_s * 1000))),
+            clock=clock,
+            on_success=lambda at_ms: gauge.labels(NAME).set(at_ms / 1000),
+        )
+
+    async def start(self) -> None:
+        """Begin to sweep."""
+        await self.service.start()
+
+    async def join(self) -> None:
+        """Return when it was stopped."""
+        await self.service.join()
+
+    async def stop(self) -> None:
+        """Stop; a sweep under way ends with its present turn."""
+        await self.service.stop()
+        await self._store.close()

@@ -1,0 +1,78 @@
+"""Settings become rules, and a service keeps to them and says what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+from prometheus_client import CollectorRegistry
+
+from gristmill.domain.upkeep.retention import RetentionRules, TableUse
+from gristmill.plans.plan import Generator
+from gristmill.runtime.retention.metrics import RetentionMetrics
+from gristmill.runtime.retention.rules import rules_of
+from gristmill.runtime.retention.service import RetentionSweep
+from gristmill.runtime.settings import RetentionSection, Settings
+from gristmill.runtime.spec import GroupSpec
+from gristmill.testing.clock import FakeClock
+
+DAY_MS = 86_400_000
+
+
+def test_the_defaults_keep_what_a_person_may_ask_for_a_month() -> None:
+    rules = rules_of(RetentionSection(), [])
+    assert (rules.inputs_ms, rules.runs_ms, rules.events_ms, rules.letters_ms) == (30 * DAY_MS,) * 4
+    assert (rules.quarantine_ms, rules.items_ms) == (90 * DAY_MS, 0)
+    assert RetentionSection().sweep_interval_s == 30
+
+
+def test_every_generator_must_have_claimed_from_its_topics() -> None:
+    generators = [
+        Generator(type="one", topic="posts", plans=("a",)),
+        Generator(type="two", topic="posts", plans=("b",)),
+    ]
+    assert rules_of(RetentionSection(runs_days=0.5), generators) == RetentionRules(
+        inputs_ms=30 * DAY_MS,
+        letters_ms=30 * DAY_MS,
+        events_ms=30 * DAY_MS,
+        runs_ms=DAY_MS // 2,
+        quarantine_ms=90 * DAY_MS,
+        groups={"posts": ("one", "two"), "one.recovery": ("one",), "two.recovery": ("two",)},
+    )
+
+
+class FakeUpkeep:
+    """Says that it let go of something."""
+
+    def __init__(self) -> None:
+        self.rules: list[RetentionRules] = []
+
+    async def sweep(self, rules: RetentionRules, *, now_ms: int) -> Mapping[str, int]:
+        self.rules.append(rules)
+        return {"log": 7}
+
+    async def measure(self, rules: RetentionRules) -> Sequence[TableUse]:
+        return []
+
+    async def oldest(self) -> Mapping[str, int]:
+        return {"log": FakeClock().now_ms() - 5_000}
+
+    async def free_bytes(self) -> int:
+        return 4_096
+
+
+async def test_a_sweep_is_measured() -> None:
+    registry, upkeep = CollectorRegistry(), FakeUpkeep()
+    settings = Settings()
+    settings = msgspec.structs.replace(
+        settings, store=msgspec.structs.replace(settings.store, retention=RetentionSection(items_days=1))
+    )
+    spec = GroupSpec(state_dir="state", settings=settings)
+    sweep = RetentionSweep(upkeep, spec, FakeClock(), RetentionMetrics(registry))
+    await sweep.run_once()
+    await sweep.run_once()
+    assert upkeep.rules[0].items_ms == DAY_MS
+    assert registry.get_sample_value("gristmill_retention_rows_deleted_total", {"table": "log"}) == 14
+    assert registry.get_sample_value("gristmill_retention_oldest_seconds", {"table": "log"}) == 5
+    assert registry.get_sample_value("gristmill_retention_free_bytes") == 4_096
+    assert registry.get_sample_value("gristmill_retention_sweep_seconds") == 0
