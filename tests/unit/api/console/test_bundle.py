@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from importlib import resources
 from importlib.resources.abc import Traversable
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,9 @@ from gristmill.api.console.rendering import build_environment, write_duration, w
 
 STATIC = resources.files("gristmill.api.console") / "static"
 TEMPLATES = resources.files("gristmill.api.console") / "templates"
+AXE_4_14_1 = "29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c"
+"""`axe.min.js` of the package axe-core on npm, under the Mozilla Public License 2.0; only tests use it."""
+
 ROW = re.compile(r"^\| (\S+) \| .* \| .*?(\S+\.LICENSE\.txt) \| ([0-9a-f]{64}) \|$", re.MULTILINE)
 
 
@@ -22,6 +26,12 @@ def test_files_of_others_are_as_they_were_taken_with_their_licence() -> None:
     assert names == {"VENDORED.md", *(name for name, _, _ in listed), *(licence for _, licence, _ in listed)}
     for name, _, digest in listed:
         assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest, name
+
+
+def test_the_accessibility_checker_of_the_tests_is_as_it_was_taken() -> None:
+    folder = Path(__file__).parents[3] / "e2e" / "console"
+    assert hashlib.sha256((folder / "axe.min.js").read_bytes()).hexdigest() == AXE_4_14_1
+    assert (folder / "axe.LICENSE.txt").exists()
 
 
 def test_no_page_asks_another_host_or_carries_script_or_style_of_its_own() -> None:

@@ -24,7 +24,7 @@
     const told = { auto: "as the system", light: "light", dark: "dark" };
     for (const button of all("[data-theme-switch]")) {
       one("[data-theme-label]", button).textContent = theme[0].toUpperCase() + theme.slice(1);
-      button.setAttribute("aria-label", `Appearance: ${told[theme]}. Switch to ${told[next]}`);
+      button.setAttribute("aria-label", `${theme[0].toUpperCase() + theme.slice(1)} appearance. Switch to ${told[next]}`);
     }
   };
 
@@ -65,7 +65,7 @@
   const labelZone = () => {
     for (const button of all("[data-zone]")) {
       one("[data-zone-label]", button).textContent = zone === "utc" ? "UTC" : "Local";
-      button.setAttribute("aria-label", zone === "utc" ? "Time zone: UTC. Switch to local time" : "Time zone: local. Switch to UTC");
+      button.setAttribute("aria-label", zone === "utc" ? "UTC is the time zone. Switch to local time" : "Local time zone. Switch to UTC");
     }
   };
 
