@@ -14,7 +14,6 @@ from gristmill.domain.ids import ItemId, RunId
 from gristmill.domain.item import Item
 
 __all__ = [
-    "INTERVALS_PER_READ_MAX",
     "ITEMS_PER_READ_MAX",
     "MEMBERS_SCANNED_MAX",
     "PUBLICATIONS_PER_CALL_MAX",

@@ -38,7 +38,7 @@ REASON_CHARS_MAX = 500
 CLOSINGS: dict[str, Closing] = {"requeue": "requeued", "drop": "dropped"}
 
 
-class LetterFilter(msgspec.Struct, frozen=True, kw_only=True):
+class _LetterFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which letters."""
 
     topic: Annotated[str, Meta(max_length=256)] = ""
@@ -57,7 +57,7 @@ class _Form(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def _list_groups(console: Console, call: Call) -> View:
-    wanted = call.read_query(LetterFilter)
+    wanted = call.read_query(_LetterFilter)
     found = await read_outlines(console.services.log, call.principal, topic=wanted.topic, group=wanted.group)
     letters = [letter for letter in found.letters if _holds(letter, wanted.q)]
     return View(
@@ -71,7 +71,7 @@ async def _list_groups(console: Console, call: Call) -> View:
 
 
 async def _show_group(console: Console, call: Call) -> View:
-    wanted = call.read_query(LetterFilter)
+    wanted = call.read_query(_LetterFilter)
     found, group = await _find_group(console, call)
     return View(
         "dead_letters/group.html",
