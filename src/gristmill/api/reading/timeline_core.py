@@ -46,10 +46,11 @@ def compose_timeline(
     letters: Iterable[DeadLetter],
 ) -> list[Moment]:
     """Return what happened, the earliest first."""
+    known = {run.run_id: run for run in runs}
     moments = [
         *(_tell_record(record) for record in records),
-        *(moment for run in runs for moment in _tell_run(run)),
-        *(_tell_event(event) for event in events if event.kind != "run.ended"),
+        *(moment for run in known.values() for moment in _tell_run(run)),
+        *(_tell_event(event, known.get(event.run_id)) for event in events if event.kind != "run.ended"),
         *(moment for letter in letters for moment in _tell_letter(letter)),
     ]
     # What came in order stays in order where the clock does not tell apart.
@@ -85,11 +86,13 @@ def _tell_run(run: StoredRun) -> list[Moment]:
     return told
 
 
-def _tell_event(event: Event) -> Moment:
+def _tell_event(event: Event, run: StoredRun | None) -> Moment:
     body = event.body if isinstance(event.body, dict) else {}
     match event.kind:
         case "item.ingested":
-            text = f"revision {body.get('revision', '')}"
+            # The log lets go of records that are worked off; the item still knows where it came from.
+            origin = f", from record {run.position} of {run.generator}" if run is not None else ""
+            text = f"revision {body.get('revision', '')}{origin}"
             return Moment(event.at_ms, "event", "item taken in", text, run_id=event.run_id)
         case "label.negated" | "label.applied":
             holds = "holds" if event.kind == "label.applied" else "does not hold"
