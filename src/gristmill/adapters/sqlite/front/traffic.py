@@ -21,9 +21,10 @@ from gristmill.ports.front import INTERVALS_PER_READ_MAX
 
 __all__ = ["SqliteTraffic"]
 
-ENDS_OF_LOG = "SELECT min(position), max(position) FROM log"
+# Each by itself: the two together would go through the whole table.
+ENDS_OF_LOG = "SELECT (SELECT min(position) FROM log), (SELECT max(position) FROM log)"
 TIME_OF_RECORD = "SELECT appended_at_ms FROM log WHERE position >= ? ORDER BY position LIMIT 1"
-ENDS_OF_RUNS = "SELECT min(run_row), max(run_row) FROM run"
+ENDS_OF_RUNS = "SELECT (SELECT min(run_row) FROM run), (SELECT max(run_row) FROM run)"
 BODY_OF_RUN = "SELECT body FROM run WHERE run_row >= ? ORDER BY run_row LIMIT 1"
 
 
