@@ -75,12 +75,11 @@ async def _tokens(services: Services, principal: Principal) -> list[Change]:
 
 async def _labels(services: Services, principal: Principal) -> list[Change]:
     facts = await services.front.facts.newest(limit=FACTS_MAX)
-    return [_of_fact(fact) for fact in facts if await _sees(services, principal, fact)]
-
-
-async def _sees(services: Services, principal: Principal, fact: LabelFact) -> bool:
-    item = await services.state.item(fact.item_id)
-    return item is not None and principal.sees(item.tenant)
+    if not facts:
+        return []
+    items = await services.front.listing.items_of(list({fact.item_id for fact in facts}))
+    visible = {item.item_id for item in items if principal.sees(item.tenant)}
+    return [_of_fact(fact) for fact in facts if fact.item_id in visible]
 
 
 def _of_fact(fact: LabelFact) -> Change:
