@@ -15,6 +15,13 @@ __all__ = ["OwnershipContract"]
 class OwnershipContract(Contract):
     """See `ports.log.Log`: a lease counts only while owner and epoch are those of the record."""
 
+    async def test_leases_that_ended_together_are_claimed_one_by_one(self, log: Log, clock: FakeClock) -> None:
+        await log.append("t", records("a", "b", "c"))
+        await claim(log, owner="slow")
+        clock.advance(LEASE_MS)
+        for value in ("a", "b", "c"):
+            assert values(await claim(log, limit=1)) == [value]
+
     async def test_a_lease_ends_and_the_record_goes_to_another(self, log: Log, clock: FakeClock) -> None:
         await log.append("t", records("a"))
         await claim(log)

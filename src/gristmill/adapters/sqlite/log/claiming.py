@@ -34,7 +34,8 @@ LEASE_DUE = """
 UPDATE lease SET owner_id = ?2, epoch = epoch + 1, attempt = attempt + 1, visible_at_ms = ?3
 WHERE grp_id = ?1 AND position IN (SELECT value FROM json_each(?4)) RETURNING position, epoch, attempt
 """
-EARLIEST_END = "SELECT min(visible_at_ms) FROM lease WHERE grp_id = ?1 AND owner_id <> 0 AND visible_at_ms > ?2"
+# Those that have ended and did not fit this claim too: the next one looks for them.
+EARLIEST_END = "SELECT min(visible_at_ms) FROM lease WHERE grp_id = ?1 AND owner_id <> 0"
 MEASURE_FRESH = """
 SELECT max(position), total(due_at_ms > ?4) FROM
     (SELECT position, due_at_ms FROM log WHERE topic_id = ?1 AND position > ?2 ORDER BY position LIMIT ?3)
@@ -114,7 +115,7 @@ class Claim:
         fresh_count = self._lease_fresh(turn, claimed, (grp_id, owner_id), self.limit) if self.is_fresh_first else 0
         if self.now_ms >= earliest_end_ms:
             self._lease_due(turn, claimed, (grp_id, owner_id), limit=self.limit - fresh_count, sql=DUE_WAITING_OR_ENDED)
-            earliest_end_ms = turn.db.execute(EARLIEST_END, (grp_id, self.now_ms)).get or NEVER_MS
+            earliest_end_ms = turn.db.execute(EARLIEST_END, (grp_id,)).get or NEVER_MS
         else:
             self._lease_due(turn, claimed, (grp_id, owner_id), limit=self.limit - fresh_count, sql=DUE_WAITING)
         if not self.is_fresh_first:
