@@ -23,7 +23,7 @@ from gristmill.domain.front.access import EVERY_TENANT, Principal
 from gristmill.domain.ids import ItemId, day_of
 from gristmill.domain.input_key import TENANT_DEFAULT
 
-__all__ = ["ITEMS", "ITEM_PAGES"]
+__all__ = ["ITEM_PAGES", "ExplorerQuery", "LookupQuery"]
 
 ITEMS = "/console/items"
 LOOKUP = "/console/lookup"
