@@ -16,6 +16,7 @@ from gristmill.adapters.sqlite.file.connection import StoreFile
 from gristmill.adapters.sqlite.upkeep import compact_store
 from gristmill.adapters.sqlite.upkeep.growth import GROWTH
 from gristmill.adapters.sqlite.upkeep.sweeps import leftovers as leftovers_module
+from gristmill.adapters.sqlite.upkeep.sweeps.runs import RunSweep
 from gristmill.domain.commit import Contributed, Quarantine, RunCommit
 from gristmill.domain.contribution import Count, Join
 from gristmill.domain.front.label_fact import LabelFact
@@ -141,7 +142,8 @@ async def test_the_records_of_an_input_stay_for_its_output(store: SqliteStore, p
     assert await sweep(store, inputs_ms=0) == {}
     assert await sweep(store, inputs_ms=DAY_MS // 2) == {"log": 2}
     assert rows(path, "SELECT count(*) FROM run") == [(2,)], "replaced runs are looked at again in an hour"
-    store.upkeep._sweeps[6]._rests_until_ms = 0  # type: ignore[attr-defined]
+    [sweeping] = [one for one in store.upkeep._sweeps if isinstance(one, RunSweep)]
+    sweeping._rests_until_ms = 0
     assert await sweep(store) == {"run": 1, "effect": 1}
 
 
@@ -300,3 +302,19 @@ async def test_a_sweep_looks_at_what_it_deletes_by_its_index(store: SqliteStore,
         plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", bindings)]
         connection.close()
         assert not any(step.startswith(("SCAN log", "SCAN lease", "SCAN dead")) for step in plan), plan
+
+
+async def test_what_came_in_is_counted_after_it_was_let_go_of(store: SqliteStore, clock: FakeClock) -> None:
+    began_ms = clock.now_ms()
+    for count in (3, 0, 6):
+        if count:
+            await store.log.append("t", records(*["x"] * count))
+            await store.log.accept([delivery.lease for delivery in await claim(store.log)])
+        clock.advance(300_000)
+        await store.upkeep.sweep(RULES, now_ms=clock.now_ms())
+    await store.log.append("t", records("x"))
+    clock.advance(300_000)
+    counted = await store.front.traffic.count(since_ms=began_ms, step_ms=310_000, limit=3)
+    assert [one.appended for one in counted] == [3, 0, 7]
+    [early] = await store.front.traffic.count(since_ms=began_ms - 600_000, step_ms=300_000, limit=1)
+    assert early.appended == 0

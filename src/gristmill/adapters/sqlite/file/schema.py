@@ -1,4 +1,4 @@
-"""The tables of one store, version 3. A file of an earlier version is brought up to date when it is opened.
+"""The tables of one store, version 4. A file of an earlier version is brought up to date when it is opened.
 
 Log: `log` holds records of all topics under one growing position, which is their offset. A group (`grp`) has a cursor
 over its topic; records behind the cursor have a row in `lease` until they are accepted: with an owner while leased,
@@ -13,6 +13,7 @@ and found by its id alone, since only such a record can come back. `join_member`
 space: a root (parent 0) knows the size and leader of its group. `tally` holds counts that would need scans.
 `id_map.raw` is the input id where `input_id` is only its hash. `definition` keeps every revision of what was published,
 and `definition_row` tells what is new. `once` remembers calls that may be repeated, `label_fact` what people said.
+`sample` is how far the log had come at a moment, noted before records are let go of: it counts what is gone.
 
 Everything that many rows share (topics, owners, generators, spaces) is a small number.
 """
@@ -29,7 +30,7 @@ from gristmill.domain.errors import ConfigError
 
 __all__ = ["APPLICATION_ID", "SCHEMA_VERSION", "prepare_schema"]
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 APPLICATION_ID = 0x67726973
 """Marks a file as ours ("gris")."""
 
@@ -99,6 +100,7 @@ CREATE TABLE once(key TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, until_ms INTE
 CREATE INDEX once_by_end ON once(until_ms);
 CREATE TABLE token(token_id TEXT PRIMARY KEY, secret_hash BLOB NOT NULL, name TEXT NOT NULL, role TEXT NOT NULL,
     tenant TEXT NOT NULL, created_at_ms INTEGER NOT NULL, revoked_at_ms INTEGER) WITHOUT ROWID;
+CREATE TABLE sample(at_ms INTEGER PRIMARY KEY, position INTEGER NOT NULL);
 """
 
 STEPS: Mapping[int, str] = MappingProxyType(
@@ -123,6 +125,9 @@ CREATE TABLE once(key TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, until_ms INTE
 CREATE INDEX once_by_end ON once(until_ms);
 CREATE TABLE token(token_id TEXT PRIMARY KEY, secret_hash BLOB NOT NULL, name TEXT NOT NULL, role TEXT NOT NULL,
     tenant TEXT NOT NULL, created_at_ms INTEGER NOT NULL, revoked_at_ms INTEGER) WITHOUT ROWID;
+""",
+        3: """
+CREATE TABLE sample(at_ms INTEGER PRIMARY KEY, position INTEGER NOT NULL);
 """,
     }
 )

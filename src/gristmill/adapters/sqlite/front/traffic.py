@@ -1,7 +1,8 @@
 """Counts over time from one SQLite file, without an index of its own.
 
 Rows are numbered in the order of commits and their times grow with the numbers, so where an interval begins is found by
-halving: some twenty rows are looked at for each bound, however many there are.
+halving: some twenty rows are looked at for each bound, however many there are. Of records that were let go of, samples
+tell how far the log had come; between two of them it is taken to have gone evenly.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ __all__ = ["SqliteTraffic"]
 
 # Each by itself: the two together would go through the whole table.
 ENDS_OF_LOG = "SELECT (SELECT min(position) FROM log), (SELECT max(position) FROM log)"
+SAMPLE_BEFORE = "SELECT at_ms, position FROM sample WHERE at_ms <= ? ORDER BY at_ms DESC LIMIT 1"
+SAMPLE_AFTER = "SELECT at_ms, position FROM sample WHERE at_ms > ? ORDER BY at_ms LIMIT 1"
+HAS_SAMPLES = "SELECT EXISTS(SELECT 1 FROM sample)"
 TIME_OF_RECORD = "SELECT appended_at_ms FROM log WHERE position >= ? ORDER BY position LIMIT 1"
 ENDS_OF_RUNS = "SELECT (SELECT min(run_row) FROM run), (SELECT max(run_row) FROM run)"
 BODY_OF_RUN = "SELECT body FROM run WHERE run_row >= ? ORDER BY run_row LIMIT 1"
@@ -48,21 +52,38 @@ def _count(db: apsw.Connection, bounds: list[int], *, step_ms: int) -> list[Inte
     def time_of_run(row: int) -> int:
         return unpack_ended_at(db.execute(BODY_OF_RUN, (row,)).get)
 
-    records = _numbers(db.execute(ENDS_OF_LOG).get, time_of_record, bounds)
-    runs = _numbers(db.execute(ENDS_OF_RUNS).get, time_of_run, bounds)
+    places = _places(db.execute(ENDS_OF_LOG).get, time_of_record, bounds)
+    if db.execute(HAS_SAMPLES).get:
+        places = [_place_by_samples(db, bound, place) for bound, place in zip(bounds, places, strict=True)]
+    records = [after - before for before, after in pairwise(places)]
+    runs = [after - before for before, after in pairwise(_places(db.execute(ENDS_OF_RUNS).get, time_of_run, bounds))]
     return [
         Interval(at_ms, decide_count(appended, step_ms=step_ms), decide_count(ended, step_ms=step_ms))
         for at_ms, appended, ended in zip(bounds, records, runs, strict=False)
     ]
 
 
-def _numbers(ends: Any, time_of: Callable[[int], int], bounds: list[int]) -> list[int]:
-    """Return how many numbers lie between each bound and the next."""
+def _places(ends: Any, time_of: Callable[[int], int], bounds: list[int]) -> list[int]:
+    """Return the first number at or after each bound."""
     first, last = ends
     if first is None:
-        return [0] * (len(bounds) - 1)
+        return [0] * len(bounds)
     numbers = range(first, last + 1)
     places: list[int] = []
     for bound in bounds:
-        places.append(bisect_left(numbers, bound, lo=places[-1] if places else 0, key=time_of))
-    return [after - before for before, after in pairwise(places)]
+        low = places[-1] - first if places else 0
+        places.append(first + bisect_left(numbers, bound, lo=low, key=time_of))
+    return places
+
+
+def _place_by_samples(db: apsw.Connection, at_ms: int, place: int) -> int:
+    """Return how far the log had come: by its samples up to the last of them, by the records that are there then."""
+    before, after = db.execute(SAMPLE_BEFORE, (at_ms,)).get, db.execute(SAMPLE_AFTER, (at_ms,)).get
+    if before is None:
+        # The first of all samples stands for the oldest record that was there.
+        return int(after[1]) + 1
+    began_ms, began = before
+    if after is None:
+        return max(place, int(began) + 1)
+    ended_ms, ended = after
+    return int(began + (ended - began) * (at_ms - began_ms) // (ended_ms - began_ms)) + 1

@@ -98,6 +98,7 @@ GROWTH: Mapping[str, Growth] = MappingProxyType(
             _time("SELECT at_ms FROM quarantine ORDER BY quarantine_id LIMIT 1"),
             lambda rules: rules.quarantine_ms,
         ),
+        "sample": Growth("eight days of one row a sweep", _time("SELECT min(at_ms) FROM sample")),
         "cache": Growth("until the time that each entry carries"),
         "once": Growth("until the time that each remembered call carries"),
         "definition": Growth(

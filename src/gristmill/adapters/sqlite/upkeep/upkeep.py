@@ -20,6 +20,7 @@ from gristmill.adapters.sqlite.upkeep.sweeps.items import ItemSweep
 from gristmill.adapters.sqlite.upkeep.sweeps.leftovers import leftover_sweeps
 from gristmill.adapters.sqlite.upkeep.sweeps.records import RecordSweep
 from gristmill.adapters.sqlite.upkeep.sweeps.runs import RunSweep
+from gristmill.adapters.sqlite.upkeep.sweeps.samples import SampleSweep
 from gristmill.adapters.sqlite.upkeep.sweeps.sweep import Moment, Sweep
 from gristmill.domain.upkeep.retention import RetentionRules, TableUse
 from gristmill.ports.clock import Clock
@@ -48,7 +49,8 @@ class SqliteUpkeep:
         self._writer = writer
         self._reader = reader
         self._clock = clock
-        self._sweeps: Sequence[Sweep] = (RecordSweep(), *leftover_sweeps(), RunSweep(), EventSweep(), ItemSweep())
+        records = (SampleSweep(), RecordSweep())
+        self._sweeps: Sequence[Sweep] = (*records, *leftover_sweeps(), RunSweep(), EventSweep(), ItemSweep())
 
     async def sweep(self, rules: RetentionRules, *, now_ms: int) -> Mapping[str, int]:
         """Let go of all that is due, in short turns with pauses; return rows by table."""

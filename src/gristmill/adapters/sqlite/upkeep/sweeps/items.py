@@ -1,8 +1,8 @@
 """Whole items, where somebody has set an age for them: content, runs, effects, events, and what they shared.
 
 An item that stands in a group with others stays, since newcomers are compared with it; so does one that a person has
-said something about, and one whose record is still in the log. An input keeps its id for good, so that it is the same item
-when it comes again, and whoever remembers the id is right.
+said something about, and one whose record is still in the log. An input keeps its id for good, so that it is the same
+item when it comes again, and whoever remembers the id is right.
 """
 
 from __future__ import annotations
