@@ -84,6 +84,9 @@ class StoreFile:
     def _connect(self, cache_kib: int) -> apsw.Connection:
         connection = apsw.Connection(str(self.path), flags=OPEN_FLAGS, vfs=self.vfs, statementcachesize=STATEMENTS_KEPT)
         connection.set_busy_timeout(BUSY_MS_MAX)
+        # One plan for each statement, whatever is bound: else those that a partial index might serve are prepared again
+        # whenever an owner or a position changes, which is at every call.
+        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         connection.pragma("cache_size", -cache_kib)
         connection.pragma("temp_store", "memory")
         connection.pragma("trusted_schema", False)
