@@ -47,6 +47,9 @@ class FakeClock:
     def monotonic_us(self) -> int:
         return self._now_us
 
+    def monotonic_ns(self) -> int:
+        return self.monotonic_us() * 1_000
+
     def thread_us(self) -> int:
         return self.monotonic_us()
 

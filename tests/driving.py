@@ -36,6 +36,9 @@ class JumpingClock:
     def advance(self, duration_ms: int) -> None:
         self._now_us += duration_ms * 1_000
 
+    def monotonic_ns(self) -> int:
+        return self.monotonic_us() * 1_000
+
     def thread_us(self) -> int:
         return self.monotonic_us()
 

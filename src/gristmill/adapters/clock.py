@@ -36,6 +36,9 @@ class SystemClock:
         """Return microseconds since an arbitrary origin; only goes forward."""
         return time.monotonic_ns() // NS_PER_US
 
+    monotonic_ns = staticmethod(time.monotonic_ns)
+    """The same in nanoseconds: the system's own call, without a step of ours between."""
+
     def thread_us(self) -> int:
         """Return microseconds of CPU time of the calling thread."""
         return time.thread_time_ns() // NS_PER_US

@@ -33,7 +33,7 @@ class Contributed(msgspec.Struct, frozen=True, gc=False):
     revision: str
 
 
-class RunCommit(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+class RunCommit(msgspec.Struct, frozen=True, gc=False):
     """Everything that one ended Run writes: it becomes visible as a whole or not at all.
 
     Attributes:

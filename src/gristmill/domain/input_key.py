@@ -17,6 +17,9 @@ INPUT_ID_BYTES_MAX = 8_192
 STORED_BYTES_MAX = 512
 """A longer input id is stored by its hash, so that no index holds kilobytes."""
 
+STORED_CHARS_SURE = STORED_BYTES_MAX // 4
+"""So many characters never take more bytes than that; nearly all ids are shorter, and need not be encoded to know."""
+
 HASHED_PREFIX = "sha256:"
 
 
@@ -33,6 +36,8 @@ def storage_form(input_id: str) -> str:
 
     What looks like a hash is hashed too, so that nobody can name the item of somebody else's long id.
     """
+    if len(input_id) <= STORED_CHARS_SURE and not input_id.startswith(HASHED_PREFIX):
+        return input_id
     raw = input_id.encode("utf-8", "surrogatepass")
     if len(raw) <= STORED_BYTES_MAX and not input_id.startswith(HASHED_PREFIX):
         return input_id

@@ -14,7 +14,7 @@ from gristmill.engine.run.harvest import Harvester
 from gristmill.engine.run.processes import refuse_unimportable
 from gristmill.engine.run.scope import Ended, Scope
 from gristmill.engine.run.steps import Slots, build_step
-from gristmill.engine.run.straight import StraightWay
+from gristmill.engine.run.straight import NS_PER_US, StraightWay
 from gristmill.engine.run.walk import Kit, Walk
 from gristmill.engine.run.watchdog import Watchdog
 from gristmill.plans.graph import FIRST_NODE_SLOT, SLOT_ITEM, SLOT_SCOPE
@@ -69,7 +69,7 @@ class Driver:
         self._straight = None
         if StraightWay.is_open_to(steps):
             self._straight = StraightWay(
-                steps, self._kit.layout, now_us=clock.monotonic_us, watchdog=self._kit.watchdog
+                steps, self._kit.layout, now_ns=clock.monotonic_ns, watchdog=self._kit.watchdog
             )
         self._begins_inline = all(steps[root].is_inline for root in self._kit.layout.roots)
 
@@ -92,7 +92,8 @@ class Driver:
             passed = self._straight.go(slots)
             if passed.is_whole:
                 return self._finish_whole(slots, self._straight.report(passed), scope)
-        walk = Walk(self._kit, slots, origin_us=self._kit.now_us() if passed is None else passed.origin_us)
+        origin_us = self._kit.now_us() if passed is None else passed.origin_ns // NS_PER_US
+        walk = Walk(self._kit, slots, origin_us=origin_us)
         if walk.go_nowait(passed):
             return self._finish(walk, scope)
         scope.walk = walk
@@ -124,16 +125,9 @@ class Driver:
         return slots
 
     def _finish_whole(self, slots: Slots, tasks: tuple[TaskReport, ...], scope: Scope) -> Ended:
-        labels, contributions, effects = self._harvester.findings(slots)
-        return Ended(
-            status="done",
-            tasks=tasks,
-            cells=self._harvester.cells(slots),
-            labels=labels,
-            contributions=contributions,
-            effects=effects,
-            on_end=scope.callbacks,
-        )
+        cells, findings = self._harvester.cells(slots), self._harvester.findings(slots)
+        # Without keywords, since this is done for nearly every Run: the empty ones are reason and error.
+        return Ended("done", "", "", "", "", tasks, cells, *findings, scope.callbacks)
 
     def _finish(self, walk: Walk, scope: Scope) -> Ended:
         verdict = walk.marking.verdict()

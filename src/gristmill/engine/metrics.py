@@ -10,6 +10,8 @@ from bisect import bisect_left
 from collections import Counter as Counts
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import cache
+from operator import attrgetter
 from typing import Literal
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
@@ -31,6 +33,8 @@ DURATION_BUCKETS_S = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05,
 DURATION_BUCKETS_US = [round(bound * US_PER_S) for bound in DURATION_BUCKETS_S]
 OBSERVE_ONE_BY_ONE_MAX = 8
 """Below it, going over the buckets would cost more."""
+
+_status_of = attrgetter("status")
 
 
 class DispatcherMetrics:
@@ -97,12 +101,21 @@ class EngineMetrics:
         }
         self.tasks_begun = counter("task_exec_intaken", "Tasks that were not skipped.", "task_name")
 
+    def task_counters(self, task: str, status: TaskStatus) -> tuple[Counter, ...]:
+        """Return the counters of a task that ended so; one that was never looked at has none."""
+        if status == "not_started":
+            return ()
+        looked_at = (self.tasks.labels(task), self.tasks_by_status[status].labels(task))
+        return looked_at if status == "skipped" else (*looked_at, self.tasks_begun.labels(task))
+
 
 class RunTally:
     """Counts ended runs and records in plain dictionaries until `flush`."""
 
     def __init__(self, metrics: EngineMetrics) -> None:
         self._metrics = metrics
+        # The client looks a child up under a lock and from strings, for as much as counting itself costs.
+        self._task_counters = cache(metrics.task_counters)
         self._shapes: defaultdict[_Shape, int] = defaultdict(int)
         self._names: dict[str, tuple[str, ...]] = {}
         self._plans: defaultdict[tuple[str, bool], int] = defaultdict(int)
@@ -113,7 +126,7 @@ class RunTally:
     def add_run(self, plan: str, status: RunStatus, tasks: Sequence[TaskReport], *, duration_us: int) -> None:
         """Count one ended run and its tasks."""
         # Nearly all runs of a plan take one of a few shapes; counting those is cheaper than counting tasks.
-        self._shapes[plan, tuple([report.status for report in tasks])] += 1
+        self._shapes[plan, tuple(map(_status_of, tasks))] += 1
         if tasks and plan not in self._names:
             self._names[plan] = tuple([report.task for report in tasks])
         self._plans[plan, status != "failed"] += 1
@@ -128,12 +141,8 @@ class RunTally:
         """Hand all counts over and start again at none."""
         metrics = self._metrics
         for (task, status), count in self._count_tasks().items():
-            if status == "not_started":
-                continue
-            metrics.tasks.labels(task).inc(count)
-            metrics.tasks_by_status[status].labels(task).inc(count)
-            if status != "skipped":
-                metrics.tasks_begun.labels(task).inc(count)
+            for counter in self._task_counters(task, status):
+                counter.inc(count)
         for (plan, is_success), count in self._plans.items():
             metrics.plans.labels(plan).inc(count)
             (metrics.plans_succeeded if is_success else metrics.plans_failed).labels(plan).inc(count)
@@ -145,8 +154,8 @@ class RunTally:
         for tally in (self._shapes, self._names, self._plans, self._plan_us, self._endings, self._record_us):
             tally.clear()
 
-    def _count_tasks(self) -> Counts[tuple[str, str]]:
-        counts: Counts[tuple[str, str]] = Counts()
+    def _count_tasks(self) -> Counts[tuple[str, TaskStatus]]:
+        counts: Counts[tuple[str, TaskStatus]] = Counts()
         for (plan, statuses), count in self._shapes.items():
             for task, status in zip(self._names.get(plan, ()), statuses, strict=False):
                 counts[task, status] += count

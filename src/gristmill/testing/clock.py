@@ -36,6 +36,10 @@ class FakeClock:
         """Return microseconds since this clock was made."""
         return self._now_us - self._start_us
 
+    def monotonic_ns(self) -> int:
+        """Return nanoseconds since this clock was made, whole microseconds of them."""
+        return self.monotonic_us() * 1_000
+
     def thread_us(self) -> int:
         """Return microseconds since this clock was made: whoever moves it by hand is taken to have worked."""
         return self.monotonic_us()

@@ -148,6 +148,9 @@ class _JumpingClock:
     def monotonic_us(self) -> int:
         return self._now_ms * 1_000
 
+    def monotonic_ns(self) -> int:
+        return self.monotonic_us() * 1_000
+
     def thread_us(self) -> int:
         return self.monotonic_us()
 

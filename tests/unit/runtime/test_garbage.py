@@ -18,6 +18,9 @@ class ListedClock:
     def monotonic_us(self) -> int:
         return 0
 
+    def monotonic_ns(self) -> int:
+        return self.monotonic_us() * 1_000
+
     def thread_us(self) -> int:
         return self.monotonic_us()
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Ended", "Scope"]
 
 
-class Ended(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+class Ended(msgspec.Struct, frozen=True, gc=False):
     """A Run that is over: what it wants written. A failed Run wants nothing but its status and reports.
 
     Attributes:
@@ -47,34 +47,25 @@ class Ended(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         return self.status != "failed"
 
 
-class Scope:
+class Scope(msgspec.Struct, eq=False):
     """One drive of one Run; implements `plans.resources.RunScope`. Use a new one for each drive.
 
     Args:
         position: log position of the item's record, equal on redelivery.
         arrived_at_ms: when the record entered the log, UTC epoch.
         attempt: which delivery of the record this is, from 1.
+        walk: where `try_drive_nowait` had to stop; the driver's own, for `drive` to go on from.
     """
 
-    __slots__ = ("_callbacks", "arrived_at_ms", "attempt", "plan", "position", "run_id", "walk")
-
-    def __init__(
-        self, run_id: RunId, plan: str, *, position: int = 0, arrived_at_ms: int = 0, attempt: int = 1
-    ) -> None:
-        self.run_id = run_id
-        self.plan = plan
-        self.position = position
-        self.arrived_at_ms = arrived_at_ms
-        self.attempt = attempt
-        self.walk: Walk | None = None
-        """Where `try_drive_nowait` had to stop; the driver's own, for `drive` to go on from."""
-        self._callbacks: list[RunEnd] = []
+    run_id: RunId
+    plan: str
+    position: int = 0
+    arrived_at_ms: int = 0
+    attempt: int = 1
+    walk: Walk | None = None
+    callbacks: tuple[RunEnd, ...] = ()
+    """Everything given to `on_end` so far, in order."""
 
     def on_end(self, callback: RunEnd) -> None:
         """Have `callback` called once after the Run's commit."""
-        self._callbacks.append(callback)
-
-    @property
-    def callbacks(self) -> tuple[RunEnd, ...]:
-        """Everything given to `on_end` so far, in order."""
-        return tuple(self._callbacks)
+        self.callbacks += (callback,)

@@ -28,7 +28,8 @@ class Step(msgspec.Struct, frozen=True, eq=False):
     """What one node needs at run time.
 
     Attributes:
-        call: the operator's function on the slots of a Run.
+        function: the operator's function with its configuration bound.
+        call: the same on the slots of a Run.
         result: exact type of a plain result; NoneType for a task without one.
         slot: where the result goes.
         is_plain: it runs inline and has no rules, so that nothing stands between being ready and being called.
@@ -40,6 +41,7 @@ class Step(msgspec.Struct, frozen=True, eq=False):
     operator: Operator
     config: dict[str, Any]
     arguments: tuple[int, ...]
+    function: Callable[..., Any]
     call: Callable[[Slots], Any]
     result: type
     slot: int
@@ -61,13 +63,15 @@ def build_step(node: Node, graph: Graph, *, writes: Writes, environment: str) ->
     rules = operator.options.disable
     if operator.options.sink and writes == "off":
         rules = (_tell_writes_off, *rules)
+    function = partial(operator.function, **node.config) if node.config else operator.function
     return Step(
         index=node.index,
         name=node.name,
         operator=operator,
         config=node.config,
         arguments=node.arguments,
-        call=_bind(operator.function, node.arguments, node.config),
+        function=function,
+        call=_bind(function, node.arguments),
         result=operator.result or NoneType,
         slot=node.result_slot,
         is_inline=operator.runs == "inline",
@@ -77,18 +81,17 @@ def build_step(node: Node, graph: Graph, *, writes: Writes, environment: str) ->
     )
 
 
-def _bind(function: Callable[..., Any], arguments: tuple[int, ...], config: dict[str, Any]) -> Callable[[Slots], Any]:
+def _bind(function: Callable[..., Any], arguments: tuple[int, ...]) -> Callable[[Slots], Any]:
     """Return the function on a slot list; the small arities are spelled out, since a loop would cost as much again."""
-    bound = partial(function, **config) if config else function
     match arguments:
         case ():
-            return lambda slots: bound()
+            return lambda slots: function()
         case (one,):
-            return lambda slots: bound(slots[one])
+            return lambda slots: function(slots[one])
         case (one, two):
-            return lambda slots: bound(slots[one], slots[two])
+            return lambda slots: function(slots[one], slots[two])
     get = itemgetter(*arguments)
-    return lambda slots: bound(*get(slots))
+    return lambda slots: function(*get(slots))
 
 
 def _refuse_unsendable(node: Node, graph: Graph) -> None:

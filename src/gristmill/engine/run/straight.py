@@ -7,7 +7,9 @@ mark: the Run is one pass over a list. At the first answer that is anything else
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from gristmill.domain.run import TaskReport
 from gristmill.engine.core.layout import Layout
@@ -16,28 +18,27 @@ from gristmill.engine.run.calls import FAILURES
 from gristmill.engine.run.steps import Slots, Step
 from gristmill.engine.run.watchdog import INLINE_US_MAX, Watchdog
 
-__all__ = ["Passed", "StraightWay"]
+__all__ = ["NS_PER_US", "Passed", "StraightWay"]
+
+NS_PER_US = 1_000
 
 
-class Passed(NamedTuple):
+class Passed(msgspec.Struct, frozen=True, gc=False):
     """How far a pass came.
 
     Attributes:
         order: indexes of the steps in the order of their calls.
-        ends_us: when each call was over that gave what it promises.
+        ends_ns: when each call was over that gave what it promises.
+        is_whole: every call gave what it promises.
         value, error: what the next call returned or raised, if there is a next one.
     """
 
-    origin_us: int
+    origin_ns: int
     order: Sequence[int]
-    ends_us: list[int]
+    ends_ns: list[int]
+    is_whole: bool
     value: Any = None
     error: BaseException | None = None
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether every call gave what it promises."""
-        return len(self.ends_us) == len(self.order)
 
 
 class StraightWay:
@@ -48,16 +49,16 @@ class StraightWay:
         steps: Sequence[Step],
         layout: Layout,
         *,
-        now_us: Callable[[], int],
+        now_ns: Callable[[], int],
         watchdog: Watchdog,
     ) -> None:
         self._order = _order_of(layout)
         in_order = [steps[index] for index in self._order]
-        self._calls = [(step.call, step.result, step.slot) for step in in_order]
+        self._calls = [_short_call(step) for step in in_order]
         self._names = [step.name for step in in_order]
         self._ranks = [self._order.index(index) for index in range(len(steps))]
         self._is_sorted = self._ranks == sorted(self._ranks)
-        self._now_us = now_us
+        self._now_ns = now_ns
         self._watchdog = watchdog
 
     @staticmethod
@@ -67,43 +68,58 @@ class StraightWay:
 
     def go(self, slots: Slots) -> Passed:
         """Call one task after the other, until one gives anything but its result."""
-        now_us = self._now_us
-        origin_us = now_us()
-        self._watchdog.look(origin_us)
-        ends_us: list[int] = []
-        passed = Passed(origin_us, self._order, ends_us)
+        now_ns = self._now_ns
+        origin_ns = now_ns()
+        self._watchdog.look(origin_ns // NS_PER_US)
+        ends_ns: list[int] = []
+        value: Any = None
+        failure: BaseException | None = None
+        is_whole = False
         try:
-            for call, result, slot in self._calls:
-                value = call(slots)
+            for call, taken, result, slot in self._calls:
+                value = call(slots) if taken is None else call(slots[taken])
                 if type(value) is not result:
-                    passed = passed._replace(value=value)
                     break
                 slots[slot] = value
-                ends_us.append(now_us())
+                ends_ns.append(now_ns())
+            else:
+                is_whole = True
         except FAILURES as error:
-            passed = passed._replace(error=error)
-        over_us = ends_us[-1] if len(ends_us) == len(self._order) else now_us()
-        if over_us - origin_us > INLINE_US_MAX:
-            self._blame(passed, over_us)
+            value, failure = None, error
+        passed = Passed(origin_ns, self._order, ends_ns, is_whole, value, failure)
+        over_ns = ends_ns[-1] if is_whole else now_ns()
+        if over_ns - origin_ns > INLINE_US_MAX * NS_PER_US:
+            self._blame(passed, over_ns)
         return passed
 
     def report(self, passed: Passed) -> tuple[TaskReport, ...]:
         """Return the reports of a whole pass, in the order of the graph."""
-        origin_us, ends_us = passed.origin_us, passed.ends_us
-        reports = [
-            TaskReport(name, "done", 1, began_us - origin_us, ended_us - began_us)
-            for name, began_us, ended_us in zip(self._names, [origin_us, *ends_us], ends_us, strict=False)
-        ]
+        origin_ns, began_us = passed.origin_ns, 0
+        reports: list[TaskReport] = []
+        for name, ended_ns in zip(self._names, passed.ends_ns, strict=False):
+            ended_us = (ended_ns - origin_ns) // NS_PER_US
+            reports.append(TaskReport(name, "done", 1, began_us, ended_us - began_us))
+            began_us = ended_us
         return tuple(reports if self._is_sorted else [reports[rank] for rank in self._ranks])
 
-    def _blame(self, passed: Passed, over_us: int) -> None:
-        began_us = passed.origin_us
-        waited_us = self._watchdog.measure_wait_us(over_us)
-        for name, ended_us in zip(self._names, [*passed.ends_us, over_us], strict=False):
-            took_us = ended_us - began_us
+    def _blame(self, passed: Passed, over_ns: int) -> None:
+        began_ns = passed.origin_ns
+        waited_us = self._watchdog.measure_wait_us(over_ns // NS_PER_US)
+        for name, ended_ns in zip(self._names, [*passed.ends_ns, over_ns], strict=False):
+            took_us = (ended_ns - began_ns) // NS_PER_US
             if took_us > INLINE_US_MAX:
                 self._watchdog.note(name, took_us, waited_us=waited_us)
-            began_us = ended_us
+            began_ns = ended_ns
+
+
+def _short_call(step: Step) -> tuple[Callable[..., Any], int | None, type, int]:
+    """Return what to call, the slot that it takes or None for all slots, its result and where that goes.
+
+    A task that takes one thing, as most do, is called without the step between, which costs as much as a small task.
+    """
+    if len(step.arguments) == 1:
+        return step.function, step.arguments[0], step.result, step.slot
+    return step.call, None, step.result, step.slot
 
 
 def _order_of(layout: Layout) -> list[int]:

@@ -14,7 +14,7 @@ from gristmill.engine.core.layout import Layout
 from gristmill.engine.core.marking import Marking
 from gristmill.engine.run.calls import FAILURES, Workers, attempt_once, is_cancelled
 from gristmill.engine.run.steps import Slots, Step
-from gristmill.engine.run.straight import Passed
+from gristmill.engine.run.straight import NS_PER_US, Passed
 from gristmill.engine.run.watchdog import INLINE_US_MAX, Watchdog
 from gristmill.ports.clock import Clock
 
@@ -99,11 +99,12 @@ class Walk:
         steps, reports, marking, origin_us = self._kit.steps, self.reports, self.marking, self._origin_us
         ready = marking.start()
         began_us = origin_us
-        for index, ended_us in zip(passed.order, passed.ends_us, strict=False):
+        for index, ended_ns in zip(passed.order, passed.ends_ns, strict=False):
+            ended_us = ended_ns // NS_PER_US
             reports[index] = TaskReport(steps[index].name, "done", 1, began_us - origin_us, ended_us - began_us)
             ready += marking.on_done(index)
             began_us = ended_us
-        del ready[: len(passed.ends_us)]
+        del ready[: len(passed.ends_ns)]
         index = ready[0]
         step, attempts = steps[index], Attempts(steps[index].operator)
         self._began_us[index] = began_us

@@ -62,15 +62,8 @@ class Admission:
         admitted: list[Work] = []
         recovery_topic = recovery_topic_of(generator)
         for delivery in frame.deliveries:
-            work = Work(
-                connection=connection,
-                frame_id=frame.frame_id,
-                delivery=delivery,
-                generator=generator,
-                origin=read_origin(delivery, recovery_topic=recovery_topic),
-                received_at_us=received_at_us,
-                done=[],
-            )
+            origin = read_origin(delivery, recovery_topic=recovery_topic)
+            work = Work(connection, frame.frame_id, delivery, generator, origin, received_at_us)
             works.append(work)
             record = self._map(work)
             if record is not None:

@@ -108,13 +108,8 @@ class Executor:
 
     def _make_scope(self, work: Work, todo: Todo) -> Scope:
         origin = work.origin
-        return Scope(
-            todo.run_id,
-            todo.plan,
-            position=origin.offset,
-            arrived_at_ms=origin.arrived_at_ms,
-            attempt=work.delivery.attempt + origin.recovery,
-        )
+        attempt = work.delivery.attempt + origin.recovery
+        return Scope(todo.run_id, todo.plan, origin.offset, origin.arrived_at_ms, attempt)
 
     def execute_soon(self, work: Work) -> None:
         """Run a record once more, beside whatever runs now."""

@@ -32,7 +32,7 @@ class RunDone(msgspec.Struct, frozen=True, gc=False):
     duration_us: int
 
 
-class Work(msgspec.Struct, gc=False, eq=False, kw_only=True):
+class Work(msgspec.Struct, gc=False, eq=False):
     """A record of one frame. It ends in a commit, a report, or both.
 
     Attributes:
@@ -65,9 +65,13 @@ class Work(msgspec.Struct, gc=False, eq=False, kw_only=True):
         """Return what failed, naming only the plans that did; None when all is well."""
         if self.failure is not None:
             return self.failure
+        for done in self.done:
+            if done.ended.status == "failed":
+                return self._diagnose_runs()
+        return None
+
+    def _diagnose_runs(self) -> Diagnosis:
         failed = [done for done in self.done if done.ended.status == "failed"]
-        if not failed:
-            return None
         first = failed[0].ended
         return Diagnosis(
             error_class=first.error_class,

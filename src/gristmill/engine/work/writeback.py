@@ -99,8 +99,10 @@ class WriteBack:
             self._tally.add_run(done.todo.plan, ended.status, ended.tasks, duration_us=done.duration_us)
             has_callbacks = has_callbacks or bool(ended.on_end)
         now_ms = self._clock.now_ms() if work.faults is not None else 0
-        commits = compose_commits(work, versions=self._versions, accept=self._accepts_inside, now_ms=now_ms)
-        return _Ready(work, commits, work.diagnose(), has_callbacks)
+        diagnosis = work.diagnose()
+        accept = self._accepts_inside and diagnosis is None
+        commits = compose_commits(work, versions=self._versions, accept=accept, now_ms=now_ms)
+        return _Ready(work, commits, diagnosis, has_callbacks)
 
     def _take(self) -> list[_Ready]:
         """Take as many waiting records as fit into one commit, at least one."""
@@ -215,7 +217,7 @@ def _decide_ending(ready: _Ready, outcome: CommitOutcome | Diagnosis) -> RecordE
     if isinstance(outcome, Fenced):
         return RecordEnded(lease, accepted=False, fenced=True)
     diagnosis = outcome if isinstance(outcome, Diagnosis) else ready.diagnosis
-    return RecordEnded(lease, accepted=diagnosis is None, diagnosis=diagnosis)
+    return RecordEnded(lease, diagnosis is None, False, diagnosis)
 
 
 def _name_ending(ready: _Ready, ended: RecordEnded) -> Ending:

@@ -114,7 +114,7 @@ def pack_commits(commits: Sequence[Commit]) -> PackedCommits:
         lease = commits[indexes[0]].lease
         if lease is not None:
             leases[number] = lease
-        is_open = lease is None or not _accepts([commits[index] for index in indexes])
+        is_open = lease is None or not _accepts(commits, indexes)
         for index in indexes:
             commit = commits[index]
             if isinstance(commit, RunCommit):
@@ -128,8 +128,12 @@ def pack_commits(commits: Sequence[Commit]) -> PackedCommits:
     )
 
 
-def _accepts(together: Sequence[Commit]) -> bool:
-    return any([isinstance(commit, Quarantine) or commit.accept for commit in together])
+def _accepts(commits: Sequence[Commit], together: Sequence[int]) -> bool:
+    for index in together:
+        commit = commits[index]
+        if isinstance(commit, Quarantine) or commit.accept:
+            return True
+    return False
 
 
 def pack_events(events: Sequence[Event]) -> list[tuple[ItemId, bytes]]:
