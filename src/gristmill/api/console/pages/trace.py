@@ -38,14 +38,14 @@ BLANK_FORM = {"act": "", "val": "", "reason": ""}
 FAULT_KINDS = ("validation", "conflict", "precondition-failed")
 
 
-class TraceQuery(msgspec.Struct, frozen=True, kw_only=True):
+class _TraceQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Which run is drawn, the newest by default; and the label that was just judged, to take it back."""
 
     run: Annotated[str, Meta(max_length=64)] = ""
     judged: Annotated[str, Meta(max_length=128)] = ""
 
 
-class Judgement(msgspec.Struct, frozen=True, kw_only=True):
+class _Judgement(msgspec.Struct, frozen=True, kw_only=True):
     """A form about one label. `seen` is the ETag of the item as the page has shown it."""
 
     act: str
@@ -55,7 +55,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def _show(console: Console, call: Call) -> View:
-    query = call.read_query(TraceQuery)
+    query = call.read_query(_TraceQuery)
     dossier = await _try_read(console, call)
     if dossier is None:
         return await _show_pending(console, call)
@@ -67,7 +67,7 @@ async def _judge(console: Console, call: Call) -> View | Redirect:
     dossier = await read_visible(console.services, call)
     form = await read_form(call)
     try:
-        said = msgspec.convert(form, Judgement)
+        said = msgspec.convert(form, _Judgement)
         fields = {"val": said.val.strip(), "reason": said.reason.strip()}
         shape: type[NegateRequest | ApplyRequest] = NegateRequest if said.act == "negate" else ApplyRequest
         await judge_label(console.services, call.principal, dossier, msgspec.convert(fields, shape), etag=said.seen)
@@ -75,7 +75,7 @@ async def _judge(console: Console, call: Call) -> View | Redirect:
         if isinstance(error, ProblemRaised) and error.kind.name not in FAULT_KINDS:
             raise
         return await _view(
-            console, call, dossier, TraceQuery(), fault=_tell_fault(error), form=form, status=_status(error)
+            console, call, dossier, _TraceQuery(), fault=_tell_fault(error), form=form, status=_status(error)
         )
     return Redirect(f"{ITEMS}/{dossier.item.item_id}?judged={said.val.strip()}")
 
@@ -113,7 +113,7 @@ async def _view(
     console: Console,
     call: Call,
     dossier: Dossier,
-    query: TraceQuery,
+    query: _TraceQuery,
     *,
     fault: str = "",
     form: dict[str, str] | None = None,
