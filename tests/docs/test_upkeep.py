@@ -1,4 +1,4 @@
-"""The guide to backups runs from top to bottom as a person would type it."""
+"""The guides to backups and to retention run from top to bottom as a person would type them."""
 
 import os
 import re
@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from gristmill.runtime.settings import RetentionSection
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -32,3 +34,20 @@ def test_the_guide_to_backups_works_as_it_stands(tmp_path: Path) -> None:
     assert "gristmill.sqlite" in typed.stdout
     assert '"items": 3' in typed.stdout
     assert "c1" in (tmp_path / "explained.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_the_guide_to_retention_works_as_it_stands(tmp_path: Path) -> None:
+    typed = type_guide("keep-the-store-small.md", tmp_path)
+    assert typed.returncode == 0, typed.stdout + typed.stderr
+    assert "rows let go: none" in typed.stdout
+    assert "bytes now" in typed.stdout
+
+
+def test_the_guide_names_every_setting_with_its_default() -> None:
+    page = (ROOT / "docs" / "guides" / "keep-the-store-small.md").read_text(encoding="utf-8")
+    section = RetentionSection()
+    for name in section.__struct_fields__:
+        value = getattr(section, name)
+        told = f"`{name} = {value:g}`" if name.endswith("_days") else f"`{name}"
+        assert told in page, told

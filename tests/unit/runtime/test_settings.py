@@ -107,7 +107,7 @@ def test_a_section_may_stand_inside_a_section(tmp_path: Path) -> None:
     assert origins["store.retention.events_days"] == str(tmp_path / "gristmill.toml")
     changed = loaded.with_default("store.retention.items_days", 365, origin="a command").settings
     assert (changed.store.retention.items_days, changed.store.retention.runs_days) == (365, 9)
-    with pytest.raises(ConfigError, match="store.retention.run_days.*did you mean 'store.retention.runs_days'"):
+    with pytest.raises(ConfigError, match=r"store\.retention\.run_days.*did you mean 'store\.retention\.runs_days'"):
         load(tmp_path, "[store.retention]\nrun_days = 1\n")
-    with pytest.raises(ConfigError, match="store.retention"):
+    with pytest.raises(ConfigError, match=r"store\.retention"):
         load(tmp_path, "[store]\nretention = 1\n")
