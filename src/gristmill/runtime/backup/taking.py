@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from gristmill.adapters.sqlite.file.connection import StoreFile
-from gristmill.adapters.sqlite.upkeep import CopiedStore, copy_store
+from gristmill.adapters.sqlite.upkeep import CopiedStore, copy_database, copy_store
 from gristmill.domain.errors import Unavailable, UsageError
 from gristmill.runtime.backup.archive import ArchiveWriter
 from gristmill.runtime.backup.manifest import FORMAT, KEPT_FOLDERS, STORE_NAME, BackupManifest
@@ -24,6 +24,10 @@ from gristmill.runtime.folder import StateFolder
 __all__ = ["OnBackup", "Taken", "part_folder", "sync_folder", "take_backup"]
 
 OWNER_ONLY = 0o600
+ARCHIVE_SUFFIX = ".sqlite"
+UNFINISHED_SUFFIXES = (".part", ".sqlite-journal")
+"""What is being written, like all that begins with a dot."""
+
 COPIES = 2
 """A store is copied, then packed: for a moment both lie beside each other."""
 
@@ -101,6 +105,8 @@ def _pack(
         writer.add(STORE_NAME, copy, on_bytes=on_bytes)
         # After the store: a file is there before anything in the store refers to it.
         for name, path in _other_files(folder):
+            if path.suffix == ARCHIVE_SUFFIX:
+                path = _copy_archive(path, copy.with_name("archived"))
             writer.add(name, path, on_bytes=on_bytes)
         manifest = BackupManifest(
             format=FORMAT,
@@ -120,9 +126,16 @@ def _pack(
 def _other_files(folder: StateFolder) -> Iterator[tuple[str, Path]]:
     for name in KEPT_FOLDERS:
         for path in sorted((folder.path / name).rglob("*")):
-            # What begins with a dot or ends in `.part` is being written.
-            if path.is_file() and not path.name.startswith(".") and path.suffix != ".part":
+            is_whole = path.suffix not in UNFINISHED_SUFFIXES and not path.name.startswith(".")
+            if path.is_file() and is_whole:
                 yield path.relative_to(folder.path).as_posix(), path
+
+
+def _copy_archive(path: Path, copy: Path) -> Path:
+    """Return a copy of a file of events, to which a sweep may be adding some just now."""
+    copy.unlink(missing_ok=True)
+    copy_database(path, copy)
+    return copy
 
 
 def _put_into_place(packed: Path, target: Path, *, is_forced: bool) -> None:

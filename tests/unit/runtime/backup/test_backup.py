@@ -10,6 +10,7 @@ import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
+import apsw
 import msgspec
 import pytest
 
@@ -82,6 +83,23 @@ def test_everything_that_a_user_would_miss_comes_back(folder: StateFolder, tmp_p
     assert not (there.path / "run/x.sock").exists()
     assert not there.restore_part_dir.exists()
     there.prepare()
+
+
+def test_an_archive_is_copied_as_it_was_at_one_moment(folder: StateFolder, tmp_path: Path) -> None:
+    folder.archive_dir.mkdir()
+    archive = apsw.Connection(str(folder.archive_dir / "events-2026-09.sqlite"))
+    archive.execute("CREATE TABLE event(a); INSERT INTO event VALUES(1)")
+    # Somebody is adding to it, and has not committed.
+    archive.execute("BEGIN IMMEDIATE; INSERT INTO event VALUES(2)")
+    taken = take_backup(folder, tmp_path / "b.tar", now_ms=NOW_MS)
+    archive.close()
+    assert "archive/events-2026-09.sqlite" in taken.manifest.files
+    assert not any(name.endswith("-journal") for name in taken.manifest.files)
+    there = empty(tmp_path)
+    restore_backup(taken.path, there, now_ms=NOW_MS)
+    copied = apsw.Connection(str(there.archive_dir / "events-2026-09.sqlite"))
+    assert list(copied.execute("SELECT a FROM event")) == [(1,)]
+    copied.close()
 
 
 def test_an_existing_file_is_replaced_only_where_that_is_asked_for(folder: StateFolder, backup: Path) -> None:

@@ -12,7 +12,7 @@ from gristmill.adapters.local_host.turn import FairTurn
 from gristmill.adapters.sqlite.file.errors import translate
 from gristmill.adapters.sqlite.file.schema import prepare_schema
 
-__all__ = ["StoreFile", "Synchronous"]
+__all__ = ["BUSY_MS_MAX", "StoreFile", "Synchronous"]
 
 Synchronous = Literal["FULL", "NORMAL"]
 """FULL: a commit survives power loss. NORMAL: it survives a process kill; the last ones may be lost with the power."""

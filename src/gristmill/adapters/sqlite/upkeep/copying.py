@@ -14,13 +14,13 @@ from pathlib import Path
 import apsw
 import msgspec
 
-from gristmill.adapters.sqlite.file.connection import StoreFile
+from gristmill.adapters.sqlite.file.connection import BUSY_MS_MAX, StoreFile
 from gristmill.adapters.sqlite.file.errors import translate, translated
 from gristmill.adapters.sqlite.file.schema import APPLICATION_ID
 from gristmill.adapters.sqlite.state.reading import read_counts
 from gristmill.domain.errors import ConfigError
 
-__all__ = ["CopiedStore", "copy_store"]
+__all__ = ["CopiedStore", "copy_database", "copy_store"]
 
 PAGES_PER_STEP = 1_024
 """8 MiB: often enough to tell how far it is, and to be stopped."""
@@ -60,6 +60,23 @@ def copy_store(
             reader.close()
     _sync(target)
     return copied
+
+
+def copy_database(source: Path, target: Path) -> None:
+    """Copy any SQLite file that somebody may be writing just now to a new one; a writer waits for it.
+
+    Raises:
+        ConfigError: it is damaged.
+        Unavailable: it cannot be read.
+    """
+    with translated(source):
+        reader = apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READWRITE)
+        try:
+            reader.set_busy_timeout(BUSY_MS_MAX)
+            reader.execute("BEGIN; SELECT count(*) FROM sqlite_schema")
+            _copy(reader, target, lambda done, total: None)
+        finally:
+            reader.close()
 
 
 def _describe(reader: apsw.Connection, path: Path) -> CopiedStore:

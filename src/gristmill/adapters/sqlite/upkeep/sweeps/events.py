@@ -18,6 +18,7 @@ import apsw
 import msgspec
 
 from gristmill.adapters.packing import unpack_events
+from gristmill.adapters.sqlite.file.connection import BUSY_MS_MAX
 from gristmill.adapters.sqlite.file.errors import translated
 from gristmill.adapters.sqlite.file.rows import to_json
 from gristmill.adapters.sqlite.file.writer import Turn
@@ -90,6 +91,8 @@ def _append(path: Path, rows: Sequence[tuple[Any, ...]]) -> None:
     with translated(path):
         archive = apsw.Connection(str(path))
         try:
+            # A backup may be reading it.
+            archive.set_busy_timeout(BUSY_MS_MAX)
             archive.pragma("synchronous", "full")
             with archive:
                 archive.execute(TABLE)
