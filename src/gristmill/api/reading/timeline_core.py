@@ -12,7 +12,7 @@ from gristmill.domain.ids import RunId
 from gristmill.domain.log import DeadLetter, StoredRecord
 from gristmill.domain.run import Event
 
-__all__ = ["Moment", "MomentKind", "compose_timeline"]
+__all__ = ["Moment", "MomentKind", "Recovery", "compose_timeline"]
 
 MomentKind = Literal["record", "event", "run", "failure", "effect", "letter"]
 """What a moment is about; moments of one millisecond stand in this order."""
@@ -39,11 +39,26 @@ class Moment(msgspec.Struct, frozen=True):
     run_id: RunId = RunId("")
 
 
+class Recovery(msgspec.Struct, frozen=True):
+    """A record that failed and was set aside, to come again later.
+
+    Attributes:
+        number: which recovery it is, from 1.
+        history: all failures so far, `(at_ms, owner, error_text)`.
+    """
+
+    at_ms: int
+    number: int
+    error: str
+    history: tuple[tuple[int, str, str], ...]
+
+
 def compose_timeline(
     records: Iterable[StoredRecord],
     runs: Iterable[StoredRun],
     events: Iterable[Event],
-    letters: Iterable[DeadLetter],
+    letters: Sequence[DeadLetter],
+    recoveries: Sequence[Recovery] = (),
 ) -> list[Moment]:
     """Return what happened, the earliest first."""
     known = {run.run_id: run for run in runs}
@@ -51,7 +66,10 @@ def compose_timeline(
         *(_tell_record(record) for record in records),
         *(moment for run in known.values() for moment in _tell_run(run)),
         *(_tell_event(event, known.get(event.run_id)) for event in events if event.kind != "run.ended"),
-        *(moment for letter in letters for moment in _tell_letter(letter)),
+        *(_tell_recovery(recovery) for recovery in recoveries),
+        *(_tell_letter(letter) for letter in letters),
+        # Every later one holds the failures of those before it.
+        *_tell_failures(letters[-1].diagnosis.history if letters else recoveries[-1].history if recoveries else ()),
     ]
     # What came in order stays in order where the clock does not tell apart.
     return sorted(moments, key=lambda moment: (moment.at_ms, ORDER.index(moment.kind)))
@@ -102,9 +120,14 @@ def _tell_event(event: Event, run: StoredRun | None) -> Moment:
             return Moment(event.at_ms, "event", event.kind, body=event.body, run_id=event.run_id)
 
 
-def _tell_letter(letter: DeadLetter) -> list[Moment]:
-    told = [
-        Moment(at_ms, "failure", "attempt failed", text, actor=owner) for at_ms, owner, text in letter.diagnosis.history
-    ]
+def _tell_recovery(recovery: Recovery) -> Moment:
+    return Moment(recovery.at_ms, "failure", f"set aside for attempt {recovery.number + 1}", recovery.error)
+
+
+def _tell_letter(letter: DeadLetter) -> Moment:
     why = f"{letter.diagnosis.error_class}: {letter.diagnosis.error_text}"
-    return [*told, Moment(letter.failed_at_ms, "letter", f"given up as dead letter {letter.dead_letter_id}", why)]
+    return Moment(letter.failed_at_ms, "letter", f"given up as dead letter {letter.dead_letter_id}", why)
+
+
+def _tell_failures(history: Iterable[tuple[int, str, str]]) -> list[Moment]:
+    return [Moment(at_ms, "failure", "attempt failed", text, actor=owner) for at_ms, owner, text in history]

@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from gristmill.api.reading.dossier import Dossier
-from gristmill.api.reading.timeline_core import Moment, compose_timeline
+from gristmill.api.reading.timeline_core import Moment, Recovery, compose_timeline
 from gristmill.domain.commit import StoredRun
 from gristmill.domain.contribution import Join, Resolved
 from gristmill.domain.item import Item
-from gristmill.domain.log import DeadLetter, StoredRecord
+from gristmill.domain.log import DeadLetter, Delivery, Lease, StoredRecord
+from gristmill.engine.core.recovery import Origin, read_origin
+from gristmill.engine.settings import recovery_topic_of
 from gristmill.plans.plan import Generator
 from gristmill.ports.front import Front
 from gristmill.ports.log import Log
@@ -28,8 +30,11 @@ LETTERS_PER_READ = 200
 LETTERS_SCANNED_MAX = 1_000
 """Dead letters of a generator that are looked through; more than that and nobody finds anything anyway."""
 
-ORIGIN_TOPIC, ORIGIN_OFFSET = "gristmill-origin-topic", "gristmill-origin-offset"
-"""Headers of a record that came again; see `engine.core.recovery`."""
+RECOVERY_BATCHES_MAX = 4
+"""Of a recovery topic; what is worked off there is let go of soon, so it stays short."""
+
+ERROR_HEADER = "gristmill-error"
+"""See `engine.core.recovery`."""
 
 
 class SharedGroup(msgspec.Struct, frozen=True):
@@ -87,7 +92,9 @@ class Tracer:
             [await self._read_group(dossier.item, one, sees) for one in dossier.shared],
             records,
             letters,
-            compose_timeline(records.values(), dossier.runs, dossier.events, letters),
+            compose_timeline(
+                records.values(), dossier.runs, dossier.events, letters, await self._find_recoveries(dossier.runs)
+            ),
         )
 
     async def _read_records(self, runs: list[StoredRun]) -> dict[int, StoredRecord]:
@@ -107,17 +114,36 @@ class Tracer:
         return None
 
     async def _find_letters(self, runs: list[StoredRun]) -> list[DeadLetter]:
-        wanted = {(self._topic_of(run.generator), run.position) for run in runs if run.status == "failed"}
+        wanted = self._failed_origins(runs)
         found: list[DeadLetter] = []
         for group in sorted({run.generator for run in runs if run.status == "failed"}):
             after = 0
             for _ in range(LETTERS_SCANNED_MAX // LETTERS_PER_READ):
                 letters = await self._log.dead_letters(group=group, after=after, limit=LETTERS_PER_READ)
-                found += [letter for letter in letters if _origin_of(letter) in wanted]
+                found += [letter for letter in letters if _origin_of_letter(letter) in wanted]
                 if len(letters) < LETTERS_PER_READ:
                     break
                 after = letters[-1].dead_letter_id
         return found
+
+    async def _find_recoveries(self, runs: list[StoredRun]) -> list[Recovery]:
+        wanted = self._failed_origins(runs)
+        found: list[Recovery] = []
+        for group in sorted({run.generator for run in runs if run.status == "failed"}):
+            batch_count = 0
+            async for batch in self._log.read_all(_recovery_topic(group)):
+                for record in batch:
+                    origin = _read_origin(record, group)
+                    if (origin.topic, origin.offset) in wanted and origin.recovery:
+                        error = record.headers.get(ERROR_HEADER, "")
+                        found.append(Recovery(record.appended_at_ms, origin.recovery, error, origin.history))
+                batch_count += 1
+                if batch_count == RECOVERY_BATCHES_MAX:
+                    break
+        return found
+
+    def _failed_origins(self, runs: list[StoredRun]) -> set[tuple[str, int]]:
+        return {(self._topic_of(run.generator), run.position) for run in runs if run.status == "failed"}
 
     async def _read_group(self, item: Item, resolved: Resolved, sees: Callable[[str], bool]) -> SharedGroup:
         contribution = resolved.contribution
@@ -132,8 +158,18 @@ class Tracer:
         return SharedGroup(resolved, contribution.keys, peers, leader, is_leader=resolved.leader == item.item_id)
 
 
-def _origin_of(letter: DeadLetter) -> tuple[str, int]:
-    offset = letter.headers.get(ORIGIN_OFFSET, "")
-    if ORIGIN_TOPIC in letter.headers and offset.isdecimal():
-        return letter.headers[ORIGIN_TOPIC], int(offset)
-    return letter.topic, letter.offset
+def _recovery_topic(group: str) -> str:
+    return recovery_topic_of(Generator(type=group, topic=group, plans=()))
+
+
+def _origin_of_letter(letter: DeadLetter) -> tuple[str, int]:
+    record = StoredRecord(letter.topic, letter.offset, letter.value, letter.key, letter.headers, letter.failed_at_ms)
+    origin = _read_origin(record, letter.group)
+    return origin.topic, origin.offset
+
+
+def _read_origin(record: StoredRecord, group: str) -> Origin:
+    """Return where a record first stood; only the recovery topic is believed about that."""
+    lease = Lease(record.topic, group, record.offset, owner="", epoch=0)
+    delivery = Delivery(lease, record.value, record.key, record.headers, 1, record.appended_at_ms)
+    return read_origin(delivery, recovery_topic=_recovery_topic(group))

@@ -141,14 +141,48 @@ async def test_dead_letters_of_its_records_stand_with_their_history(faced: Face)
     assert 'href="/console/dead-letters/1"' in text
 
 
+ORIGIN = {
+    "gristmill-origin-topic": "items",
+    "gristmill-origin-offset": "77",
+    "gristmill-arrived-at-ms": "5",
+    "gristmill-recovery": "2",
+    "gristmill-plans": "loud",
+    "gristmill-error": "ValueError: it broke",
+    "gristmill-history": '[[6, "engine-1", "first failure"], [7, "engine-2", "second failure"]]',
+}
+
+
+async def test_a_record_that_was_set_aside_tells_its_failures(faced: Face) -> None:
+    await faced.store.log.append("items.recovery", [NewRecord(b"{}", headers=ORIGIN), NewRecord(b"of others")])
+    await faced.add_items(1, generator="items", position=77, status="failed")
+    text = await show(faced)
+    assert "set aside for attempt 3" in text
+    assert text.index("first failure") < text.index("second failure")
+    assert "given up" not in text
+
+
 async def test_a_dead_letter_from_the_recovery_topic_is_its_too(faced: Face) -> None:
     log = faced.store.log
-    headers = {"gristmill-origin-topic": "items", "gristmill-origin-offset": "77"}
-    await log.append("recovery.items", [NewRecord(b"{}", headers=headers)])
-    [delivery] = await log.claim("recovery.items", "items", owner="me", limit=1, lease_ms=1_000)
+    await log.append("items.recovery", [NewRecord(b"{}", headers=ORIGIN)])
+    [delivery] = await log.claim("items.recovery", "items", owner="me", limit=1, lease_ms=1_000)
     await log.reject(delivery.lease, Diagnosis("ValueError", "it broke"))
     await faced.add_items(1, generator="items", position=77, status="failed")
     assert "given up as dead letter 1" in await show(faced)
+
+
+async def test_what_a_publisher_says_of_an_origin_is_not_believed(faced: Face) -> None:
+    log = faced.store.log
+    await log.append("items", [NewRecord(b"{}", headers=ORIGIN)])
+    [delivery] = await log.claim("items", "items", owner="me", limit=1, lease_ms=1_000)
+    await log.reject(delivery.lease, Diagnosis("ValueError", "it broke"))
+    await faced.add_items(1, generator="items", position=77, status="failed")
+    assert "given up" not in await show(faced)
+
+
+async def test_a_record_that_is_no_json_is_shown_as_text(faced: Face) -> None:
+    [offset] = await faced.store.log.append("items", [NewRecord(b"\xff not <json>")])
+    await faced.add_items(1, generator="items", position=offset)
+    assert "\ufffd not &lt;json&gt;" in await show(faced)
 
 
 async def test_a_picture_is_named_and_never_shown(faced: Face) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gristmill.api.reading.timeline_core import compose_timeline
+from gristmill.api.reading.timeline_core import Recovery, compose_timeline
 from gristmill.domain.commit import StoredRun
 from gristmill.domain.ids import ItemId, RunId
 from gristmill.domain.item import AppliedLabel
@@ -88,3 +88,14 @@ def test_words_of_people_and_unknown_events_are_told_too() -> None:
         ("odd", "", ""),
     ]
     assert [moment.body for moment in moments][3:] == [{"queue": "q"}, "text"]
+
+
+def test_failures_are_told_once_however_many_records_remember_them() -> None:
+    first, second = (1, "engine-0", "first"), (3, "engine-1", "second")
+    recoveries = [Recovery(2, 1, "ValueError: first", (first,)), Recovery(4, 2, "ValueError: second", (first, second))]
+    assert [(moment.at_ms, moment.title, moment.text) for moment in compose_timeline([], [], [], [], recoveries)] == [
+        (1, "attempt failed", "first"),
+        (2, "set aside for attempt 2", "ValueError: first"),
+        (3, "attempt failed", "second"),
+        (4, "set aside for attempt 3", "ValueError: second"),
+    ]

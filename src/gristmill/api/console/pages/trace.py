@@ -146,7 +146,7 @@ async def _view(
 
 
 def _choose(runs: list[StoredRun], wanted: str) -> StoredRun | None:
-    newest = latest_runs(runs)[-1] if runs else None
+    newest = runs[-1] if runs else None
     return next((run for run in runs if run.run_id == wanted), newest)
 
 
