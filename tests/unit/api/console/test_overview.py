@@ -39,13 +39,13 @@ def tiles(page: str) -> dict[str, str]:
 
 
 async def test_rates_are_measured_between_two_looks(faced: Face) -> None:
-    assert tiles(await show(faced))["In, records / s"] == "–"
+    assert tiles(await show(faced))["In / s"] == "–"
     await faced.store.log.append("items", [NewRecord(b"{}")] * 120)
     deliveries = await faced.store.log.claim("items", "items", owner="me", limit=60, lease_ms=MINUTE_MS)
     await faced.store.log.accept([delivery.lease for delivery in deliveries[:30]])
     faced.clock.advance(10_000)
     found = tiles(await show(faced))
-    assert (found["In, records / s"], found["Done, records / s"]) == ("12", "3.0")
+    assert (found["In / s"], found["Done / s"]) == ("12", "3.0")
     assert (found["Not handed out"], found["In flight"], found["Oldest wait"]) == ("60", "30", "10 s")
 
 

@@ -170,7 +170,7 @@
       tzDate: (ts) => zone === "utc" ? uPlot.tzDate(new Date(ts), "Etc/UTC") : new Date(ts),
       axes: [{ ...axis, size: 26, values: (_, ticks) => ticks.map(writeTick) }, { ...axis, size: 56, values: (_, ticks) => ticks.map((n) => n.toLocaleString("en")) }],
       scales: { y: { range: (_, low, high) => [0, Math.max((high || 0) * 1.1, 1)] } },
-      series: [{}, line(box.dataset.first, "--series-in"), line(box.dataset.second, "--series-out")],
+      series: [{}, { ...line(box.dataset.first, "--series-in"), fill: colour("--accent-soft") }, line(box.dataset.second, "--series-out")],
       cursor: { drag: { x: false, y: false } },
       legend: { show: false },
       hooks: { setCursor: [(self) => showPoint(box, self)] },
