@@ -76,7 +76,9 @@ async def test_P8_a_record_that_stops_its_engine_is_given_up_and_the_others_go_o
     env = {"GRISTMILL_MAIN__STALL_TIMEOUT_S": "5", "GRISTMILL_DISPATCHER__DELIVERIES_MAX": "2"}
     await put(state, "think", ["fine", "spin", "fine"])
     with started("up", "--flow", flow, "--state", state, env=env) as process:
-        wait_until(lambda: "the engine died" in run("dlq", "ls", "--state", state).stdout, "a dead letter", timeout_s=60)
+        wait_until(
+            lambda: "the engine died" in run("dlq", "ls", "--state", state).stdout, "a dead letter", timeout_s=60
+        )
         await put(state, "think", ["fine"])
         wait_until(lambda: serves(state), "serving again")
         process.send_signal(signal.SIGTERM)
