@@ -84,7 +84,7 @@ def _publish_for(quick: bool, env: Mapping[str, str] = os.environ) -> float:
 
     async def measure() -> float:
         async with _group(load=LOAD_RECORDS // (4 if quick else 1), engines=2, env=env) as call:
-            return await _at_rate(call, lambda number: body[number], per_s=200, seconds=4 if quick else 15)
+            return await _at_rate(call, lambda number: body[number], per_s=200, seconds=3 if quick else 15)
 
     return asyncio.run(measure())
 
@@ -125,7 +125,7 @@ def measure_score(quick: bool) -> Figure:
 
     async def measure() -> float:
         async with _group(load=0, engines=1) as call:
-            return await _at_rate(call, lambda number: request, per_s=50, seconds=4 if quick else 15)
+            return await _at_rate(call, lambda number: request, per_s=50, seconds=3 if quick else 15)
 
     return Figure(runs=(asyncio.run(measure()),), unit="ms p99", raw=SCORE_MS_MAX)
 

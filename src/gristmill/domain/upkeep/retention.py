@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-__all__ = ["RetentionRules", "TableUse"]
+__all__ = ["HeldTopic", "RetentionRules", "TableUse"]
 
 
 class RetentionRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +32,15 @@ class RetentionRules(msgspec.Struct, frozen=True, kw_only=True):
     items_ms: int = 0
     input_topics: str = "run."
     groups: Mapping[str, tuple[str, ...]] = {}
+
+
+class HeldTopic(msgspec.Struct, frozen=True):
+    """A topic with records in the log, and the group that is the furthest behind; empty where none has claimed yet."""
+
+    topic: str
+    records: int
+    oldest_at_ms: int
+    group: str
 
 
 class TableUse(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from gristmill.domain.upkeep.retention import RetentionRules, TableUse
+from gristmill.domain.upkeep.retention import HeldTopic, RetentionRules, TableUse
 
 __all__ = ["Upkeep"]
 
@@ -27,6 +27,10 @@ class Upkeep(Protocol):
 
     async def oldest(self) -> Mapping[str, int]:
         """Return when the oldest row of each table was written, for those whose rows have a time. Cheap."""
+        ...
+
+    async def held(self, rules: RetentionRules) -> Sequence[HeldTopic]:
+        """Return topics that have records, but for those of inputs, the most records first. Cheap."""
         ...
 
     async def free_bytes(self) -> int:

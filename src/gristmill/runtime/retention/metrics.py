@@ -1,4 +1,4 @@
-"""What retention counts. Labels are names of tables: a fixed list."""
+"""What retention counts. Labels are names of tables and of topics that generators serve."""
 
 from __future__ import annotations
 
@@ -18,5 +18,6 @@ class RetentionMetrics:
             "gristmill_retention_rows_deleted", "Rows that were let go of.", ["table"], registry=registry
         )
         self.oldest = gauge("oldest_seconds", "Age of the oldest row of a table.", "table")
+        self.held = gauge("topic_records", "Records of a topic that are still in the log.", "topic")
         self.free_bytes = gauge("free_bytes", "What rows that are gone have left inside the file for new ones.")
         self.seconds = gauge("sweep_seconds", "How long the last sweep took.")

@@ -18,6 +18,11 @@ __all__ = ["RetentionFace", "RetentionSweep"]
 
 NAME = "retention"
 
+HELD_RECORDS_MAX = 1_000_000
+"""Records of one topic above which somebody should look at the group that is behind."""
+
+TELL_AGAIN_MS = 3_600_000
+
 _log = structlog.get_logger()
 
 
@@ -29,6 +34,7 @@ class RetentionSweep:
         self._rules = rules_of(spec.settings.store.retention, spec.generators)
         self._clock = clock
         self._metrics = metrics
+        self._told_at_ms: dict[str, int] = {}
 
     async def run_once(self) -> None:
         """Let go of what is due.
@@ -43,9 +49,19 @@ class RetentionSweep:
             self._metrics.deleted.labels(table).inc(count)
         for table, at_ms in (await self._upkeep.oldest()).items():
             self._metrics.oldest.labels(table).set(max(0, now_ms - at_ms) / 1000)
+        await self._tell_held(now_ms)
         self._metrics.free_bytes.set(await self._upkeep.free_bytes())
         if deleted:
             _log.debug("retention swept", **deleted)
+
+    async def _tell_held(self, now_ms: int) -> None:
+        for one in await self._upkeep.held(self._rules):
+            if one.topic in self._rules.groups:
+                self._metrics.held.labels(one.topic).set(one.records)
+            if one.records >= HELD_RECORDS_MAX and now_ms - self._told_at_ms.get(one.topic, 0) >= TELL_AGAIN_MS:
+                self._told_at_ms[one.topic] = now_ms
+                held_s = (now_ms - one.oldest_at_ms) // 1000
+                _log.warning("topic grows", topic=one.topic, records=one.records, behind=one.group, oldest_s=held_s)
 
 
 class RetentionFace:

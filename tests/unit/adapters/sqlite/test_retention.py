@@ -114,6 +114,8 @@ async def test_records_go_when_every_group_has_accepted_them(store: SqliteStore)
     assert await sweep(store, groups={"t": ("one", "three")}) == {}, "a group that is still to come needs all of them"
     assert await sweep(store, groups={"t": ("one", "two")}) == {"log": 3}
     assert [record.offset async for batch in store.log.read_all("t") for record in batch] == [offsets[1], offsets[4]]
+    [held] = await store.upkeep.held(RULES)
+    assert (held.topic, held.records, held.group) == ("t", 2, "one")
     assert await store.log.trimmed("t") == 3
     assert await store.log.end("t") == 5
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import msgspec
+import structlog
 from prometheus_client import CollectorRegistry
 
-from gristmill.domain.upkeep.retention import RetentionRules, TableUse
+from gristmill.domain.upkeep.retention import HeldTopic, RetentionRules, TableUse
 from gristmill.plans.plan import Generator
 from gristmill.runtime.retention.metrics import RetentionMetrics
 from gristmill.runtime.retention.rules import rules_of
@@ -57,6 +58,9 @@ class FakeUpkeep:
     async def oldest(self) -> Mapping[str, int]:
         return {"log": FakeClock().now_ms() - 5_000}
 
+    async def held(self, rules: RetentionRules) -> Sequence[HeldTopic]:
+        return [HeldTopic("posts", 1_500_000, FakeClock().now_ms() - 9_000, "slow"), HeldTopic("else", 3, 0, "")]
+
     async def free_bytes(self) -> int:
         return 4_096
 
@@ -67,10 +71,16 @@ async def test_a_sweep_is_measured() -> None:
     settings = msgspec.structs.replace(
         settings, store=msgspec.structs.replace(settings.store, retention=RetentionSection(items_days=1))
     )
-    spec = GroupSpec(state_dir="state", settings=settings)
+    generators = (Generator(type="slow", topic="posts", plans=("a",)),)
+    spec = GroupSpec(state_dir="state", settings=settings, generators=generators)
     sweep = RetentionSweep(upkeep, spec, FakeClock(), RetentionMetrics(registry))
-    await sweep.run_once()
-    await sweep.run_once()
+    with structlog.testing.capture_logs() as logs:
+        await sweep.run_once()
+        await sweep.run_once()
+    told = [entry for entry in logs if entry["log_level"] == "warning"]
+    assert [(entry["topic"], entry["behind"], entry["oldest_s"]) for entry in told] == [("posts", "slow", 9)]
+    assert registry.get_sample_value("gristmill_retention_topic_records", {"topic": "posts"}) == 1_500_000
+    assert registry.get_sample_value("gristmill_retention_topic_records", {"topic": "else"}) is None
     assert upkeep.rules[0].items_ms == DAY_MS
     assert registry.get_sample_value("gristmill_retention_rows_deleted_total", {"table": "log"}) == 14
     assert registry.get_sample_value("gristmill_retention_oldest_seconds", {"table": "log"}) == 5

@@ -22,7 +22,7 @@ from gristmill.adapters.sqlite.upkeep.sweeps.records import RecordSweep
 from gristmill.adapters.sqlite.upkeep.sweeps.runs import RunSweep
 from gristmill.adapters.sqlite.upkeep.sweeps.samples import SampleSweep
 from gristmill.adapters.sqlite.upkeep.sweeps.sweep import Moment, Sweep
-from gristmill.domain.upkeep.retention import RetentionRules, TableUse
+from gristmill.domain.upkeep.retention import HeldTopic, RetentionRules, TableUse
 from gristmill.ports.clock import Clock
 
 __all__ = ["ARCHIVE_FOLDER", "SqliteUpkeep"]
@@ -38,6 +38,13 @@ PAUSE_MS_MIN = 5
 """After each turn four times as long as it took: sweeping takes a fifth of the writers' time at most."""
 
 PAGES = "SELECT name, sum(pgsize) FROM dbstat WHERE aggregate = TRUE GROUP BY name"
+HELD = """
+SELECT topic.name, record_count - trimmed_count,
+    ifnull((SELECT appended_at_ms FROM log WHERE log.topic_id = topic.topic_id ORDER BY position LIMIT 1), 0),
+    ifnull((SELECT grp.name FROM grp WHERE grp.topic_id = topic.topic_id ORDER BY
+        ifnull((SELECT min(position) FROM lease WHERE lease.grp_id = grp.grp_id), cursor) LIMIT 1), '')
+FROM topic WHERE record_count > trimmed_count ORDER BY 2 DESC
+"""
 TABLE_OF = "SELECT name, tbl_name FROM sqlite_schema WHERE type IN ('table', 'index')"
 TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
 
@@ -78,6 +85,11 @@ class SqliteUpkeep:
     async def oldest(self) -> Mapping[str, int]:
         """Return when the oldest row of each table was written."""
         return await self._reader.do(_read_oldest)
+
+    async def held(self, rules: RetentionRules) -> Sequence[HeldTopic]:
+        """Return topics that have records, but for those of inputs, the most records first."""
+        held = await self._reader.do(lambda db: [HeldTopic(*row) for row in db.execute(HELD)])
+        return [one for one in held if not one.topic.startswith(rules.input_topics)]
 
     async def free_bytes(self) -> int:
         """Return what rows that are gone have left for new ones."""

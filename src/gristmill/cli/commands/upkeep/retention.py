@@ -13,7 +13,7 @@ from rich.table import Table
 from gristmill.adapters.clock import SystemClock
 from gristmill.adapters.local_host import new_owner
 from gristmill.cli.app import EXIT_OK
-from gristmill.cli.consoles import plain_console
+from gristmill.cli.consoles import plain_console, write_out_steering
 from gristmill.cli.options import ConfigFile, FlowFiles, StateDir, as_texts, load
 from gristmill.domain.upkeep.retention import TableUse
 from gristmill.intake.publish import native_generator
@@ -26,6 +26,8 @@ from gristmill.runtime.settings_sources import LoadedSettings
 from gristmill.runtime.spec import GroupSpec
 
 __all__ = ["compact", "retention"]
+
+HELD_SHOWN_MAX = 20
 
 
 def retention(
@@ -79,10 +81,15 @@ async def _show(loaded: LoadedSettings, flow: Sequence[Path], *, is_sweeping: bo
             told = ", ".join(f"{count} of {table}" for table, count in sorted(deleted.items()))
             print(f"rows let go: {told or 'none'}")
         uses = await store.upkeep.measure(rules)
+        held = await store.upkeep.held(rules)
         free = await store.upkeep.free_bytes()
     finally:
         await store.close()
     plain_console().print(_table(uses, now_ms=clock.now_ms()))
+    for one in held[:HELD_SHOWN_MAX]:
+        behind = f"group {one.group} is the furthest behind" if one.group else "no group has claimed yet"
+        since = _moment(one.oldest_at_ms)
+        print(f"topic {write_out_steering(one.topic)}: {one.records} records from {since} on, {behind}")
     print(f"free inside the file, for new rows: {free} bytes; `gristmill compact` gives them back")
 
 

@@ -60,13 +60,15 @@ class RunSweep:
         age_ms = moment.rules.runs_ms
         if not age_ms or moment.now_ms < self._rests_until_ms:
             return []
+        bound_ms = moment.now_ms - age_ms
         found: list[int] = []
         while not found and self._looked < LOOKED_MAX:
             rows = [_Row(*row) for row in db.execute(OLD, (self._place, ROWS_PER_TURN))]
-            old = [row for row in rows if unpack_ended_at(row.body) <= moment.now_ms - age_ms]
             self._looked += len(rows)
-            found = [row.run_row for row in old if row.of_item > 1 and _is_replaced(db, row)]
-            if len(old) < len(rows) or len(rows) < ROWS_PER_TURN:
+            # Most items have one run, and then there is nothing to decode.
+            rivals = [row for row in rows if row.of_item > 1 and unpack_ended_at(row.body) <= bound_ms]
+            found = [row.run_row for row in rivals if _is_replaced(db, row)]
+            if len(rows) < ROWS_PER_TURN or unpack_ended_at(rows[-1].body) > bound_ms:
                 self._place, self._rests_until_ms = 0, moment.now_ms + REST_MS
                 break
             self._place = rows[-1].run_row

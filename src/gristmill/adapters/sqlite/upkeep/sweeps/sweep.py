@@ -18,7 +18,7 @@ __all__ = ["LOOKED_MAX", "ROWS_PER_TURN", "Moment", "Sweep", "uncount"]
 ROWS_PER_TURN = 500
 """Some two milliseconds of a turn."""
 
-LOOKED_MAX = 20_000
+LOOKED_MAX = 10_000
 """Rows that one sweep looks at where most of them stay; the next sweep goes on from there."""
 
 UNCOUNT = "UPDATE tally SET value = value - ?2 WHERE name = ?1"
