@@ -20,7 +20,7 @@ from gristmill.domain.ids import ItemId
 __all__ = ["EXPORT_OPERATIONS", "SCANNED_MAX"]
 
 SCANNED_MAX = 100_000
-"""Items looked through for one file, some ten seconds; it says where to go on."""
+"""Items looked through for one file, about twenty seconds; it says where to go on."""
 
 MEDIA_TYPES = MappingProxyType({"csv": "text/csv", "jsonl": NDJSON})
 
