@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-__all__ = ["DeadLetter", "Delivery", "Diagnosis", "Lag", "Lease", "NewRecord", "Rejected", "StoredRecord"]
+__all__ = ["DeadLetter", "Delivery", "Diagnosis", "Hold", "Lag", "Lease", "NewRecord", "Rejected", "StoredRecord"]
 
 Rejected = Literal["written", "already", "lost"]
 """Answer to `reject`: dead letter written, written before, or the lease was no longer ours (nothing done)."""
@@ -104,6 +104,20 @@ class DeadLetter(msgspec.Struct, frozen=True):
     attempt: int
     diagnosis: Diagnosis
     failed_at_ms: int
+
+
+class Hold(msgspec.Struct, frozen=True):
+    """Where one record stands for one group that has not done with it.
+
+    Attributes:
+        owner: who has it under lease; empty while it waits.
+        attempt: deliveries so far that count.
+        until_ms: end of the lease, or when it is due, UTC epoch; 0 for at once.
+    """
+
+    owner: str
+    attempt: int
+    until_ms: int
 
 
 class Lag(msgspec.Struct, frozen=True):

@@ -12,6 +12,7 @@ from gristmill.domain.front.publication import KeyTaken, Once, Publication, Publ
 from gristmill.domain.front.traffic import Interval
 from gristmill.domain.ids import ItemId, RunId
 from gristmill.domain.item import Item
+from gristmill.domain.log import Hold
 
 __all__ = [
     "ITEMS_PER_READ_MAX",
@@ -118,6 +119,10 @@ class Listing(Protocol):
 
     async def item_of_run(self, run_id: RunId) -> ItemId | None:
         """Return the item of a run, None where it is not among the newest RUNS_SCANNED_MAX of a generator."""
+        ...
+
+    async def hold_of(self, topic: str, group: str, offset: int) -> Hold | None:
+        """Return where a record stands for a group, None where the group is done with it or it is gone."""
         ...
 
     async def peers_of(self, item_id: ItemId, *, space: str, limit: int) -> list[ItemId]:

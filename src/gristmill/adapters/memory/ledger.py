@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from gristmill.domain.log import Delivery, Lease, NewRecord
+from gristmill.domain.log import Delivery, Hold, Lease, NewRecord
 
 __all__ = ["GroupState", "Held", "Ledger", "Placed", "TopicState"]
 
@@ -178,6 +178,17 @@ class Ledger:
                     group.set_aside(offset, held)
                     freed.append(topic)
         return freed
+
+    def hold_of(self, topic: str, group: str, offset: int) -> Hold | None:
+        """Return where a record stands for a group, None where the group is done with it or it is gone."""
+        state = self.topics.get(topic)
+        progress = state.groups.get(group) if state else None
+        if state is None or offset not in state.records:
+            return None
+        if progress is None or offset > progress.cursor:
+            return Hold("", 0, state.records[offset].due_at_ms)
+        held = progress.held.get(offset)
+        return None if held is None else Hold(held.owner, held.attempt, held.visible_at_ms)
 
     def group_of(self, topic: str, group: str) -> GroupState | None:
         """Return the progress of a group that has claimed before."""

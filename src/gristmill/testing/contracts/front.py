@@ -11,9 +11,9 @@ from gristmill.domain.front.access import StoredToken
 from gristmill.domain.front.label_fact import ITEM_WITHOUT_FACTS, LabelFact
 from gristmill.domain.front.traffic import Interval
 from gristmill.domain.ids import ItemId, RunId
-from gristmill.domain.log import Delivery
+from gristmill.domain.log import Delivery, Hold, NewRecord
 from gristmill.ports.front import INTERVALS_PER_READ_MAX, ITEMS_PER_READ_MAX, Front
-from gristmill.testing.contracts.backend import Backend, Contract, claim, make_commit, records, run_id_of
+from gristmill.testing.contracts.backend import LEASE_MS, Backend, Contract, claim, make_commit, records, run_id_of
 
 __all__ = ["FrontContract"]
 
@@ -105,6 +105,25 @@ class FrontContract(Contract):
         assert await front.listing.item_of_run(run_id_of(9)) is None
         with pytest.raises(UsageError, match="run id"):
             await front.listing.item_of_run(RunId("no run"))
+
+    async def test_a_record_is_followed_until_its_group_is_done_with_it(self, backend: Backend, front: Front) -> None:
+        log, look = backend.log, front.listing.hold_of
+        [offset] = await log.append("t", records("a"))
+        later_ms = backend.clock.now_ms() + 5_000
+        [delayed] = await log.append("t", [NewRecord(b"b", due_at_ms=later_ms)])
+        assert await look("t", "g", offset) == Hold("", 0, 0)
+        assert await look("t", "g", delayed) == Hold("", 0, later_ms)
+        [delivery] = await claim(log)
+        assert await look("t", "g", offset) == Hold("me", 1, backend.clock.now_ms() + LEASE_MS)
+        await log.release([delivery.lease], delay_ms=1_000)
+        assert await look("t", "g", offset) == Hold("", 1, backend.clock.now_ms() + 1_000)
+        assert await look("t", "others", offset) == Hold("", 0, 0)
+        backend.clock.advance(1_000)
+        [again] = await claim(log)
+        await log.accept([again.lease])
+        assert await look("t", "g", offset) is None
+        assert await look("t", "g", 10**6) is None
+        assert await look("nowhere", "g", offset) is None
 
     async def test_members_of_a_group_find_each_other(self, backend: Backend, front: Front) -> None:
         await backend.state.commit(

@@ -22,6 +22,7 @@ from gristmill.domain.front.label_fact import ITEM_WITHOUT_FACTS, LabelFact
 from gristmill.domain.front.publication import KeyTaken, Once, Publication, Published
 from gristmill.domain.ids import ItemId, RunId
 from gristmill.domain.item import Item
+from gristmill.domain.log import Hold
 from gristmill.ports.clock import Clock
 from gristmill.ports.front import ITEMS_PER_READ_MAX
 
@@ -35,7 +36,7 @@ class MemoryFront:
         self.inlet = _Inlet(log, state, clock)
         self.facts = _LabelFacts(state)
         self.tokens = _Tokens()
-        self.listing = _Listing(state)
+        self.listing = _Listing(state, log)
         self.traffic = MemoryTraffic(log.ledger, state)
 
 
@@ -124,8 +125,9 @@ class _Tokens:
 
 
 class _Listing:
-    def __init__(self, state: MemoryState) -> None:
+    def __init__(self, state: MemoryState, log: MemoryLog) -> None:
         self._state = state
+        self._log = log
 
     async def items_before(self, item_id: ItemId | None, *, limit: int) -> list[Item]:
         check_limit(limit, most=ITEMS_PER_READ_MAX)
@@ -144,6 +146,9 @@ class _Listing:
     async def item_of_run(self, run_id: RunId) -> ItemId | None:
         check_run_id(run_id)
         return self._state.item_of_run(run_id)
+
+    async def hold_of(self, topic: str, group: str, offset: int) -> Hold | None:
+        return self._log.ledger.hold_of(topic, group, offset)
 
     async def peers_of(self, item_id: ItemId, *, space: str, limit: int) -> list[ItemId]:
         check_limit(limit, most=ITEMS_PER_READ_MAX)

@@ -14,6 +14,7 @@ from gristmill.adapters.sqlite.state.reading import read_runs
 from gristmill.domain.commit import StoredRun
 from gristmill.domain.ids import ItemId, RunId
 from gristmill.domain.item import Item
+from gristmill.domain.log import Hold
 from gristmill.ports.front import ITEMS_PER_READ_MAX, MEMBERS_SCANNED_MAX, RUNS_SCANNED_MAX
 
 __all__ = ["SqliteListing"]
@@ -29,6 +30,12 @@ SELECT item_id FROM run WHERE run_row IN (
         ORDER BY position DESC LIMIT ?3)
     WHERE run_id = ?2)
 """
+GROUP = "SELECT grp_id, cursor FROM grp JOIN topic USING(topic_id) WHERE topic.name = ? AND grp.name = ?"
+HELD = """
+SELECT ifnull(owner.name, ''), attempt, visible_at_ms FROM lease LEFT JOIN owner USING(owner_id)
+WHERE grp_id = ? AND position = ?
+"""
+FRESH = "SELECT '', 0, due_at_ms FROM log JOIN topic USING(topic_id) WHERE position = ? AND topic.name = ?"
 SPACE = "SELECT space_id FROM space WHERE name = ?"
 GENERATORS = "SELECT generator_id FROM generator ORDER BY generator_id"
 MEMBERS = """
@@ -65,6 +72,10 @@ class SqliteListing:
         check_run_id(run_id)
         return await self._reader.do(lambda db: _find_item(db, bytes.fromhex(run_id)))
 
+    async def hold_of(self, topic: str, group: str, offset: int) -> Hold | None:
+        """Return where a record stands for a group."""
+        return await self._reader.do(lambda db: _find_hold(db, topic, group, offset))
+
     async def peers_of(self, item_id: ItemId, *, space: str, limit: int) -> list[ItemId]:
         """Return other members of an item's group, the highest id first."""
         check_limit(limit, most=ITEMS_PER_READ_MAX)
@@ -76,6 +87,14 @@ def _find_item(db: apsw.Connection, run_id: bytes) -> ItemId | None:
     for (generator_id,) in db.execute(GENERATORS).fetchall():
         found = found or db.execute(RUN_AMONG_NEWEST, (generator_id, run_id, RUNS_SCANNED_MAX)).get
     return None if found is None else ItemId(found)
+
+
+def _find_hold(db: apsw.Connection, topic: str, group: str, offset: int) -> Hold | None:
+    grp_id, cursor = db.execute(GROUP, (topic, group)).get or (0, 0)
+    # Records behind the cursor have a row as long as the group is not done with them.
+    query, bindings = (FRESH, (offset, topic)) if offset > cursor else (HELD, (grp_id, offset))
+    found = db.execute(query, bindings).get
+    return None if found is None else Hold(*found)
 
 
 def _find_peers(db: apsw.Connection, item_id: ItemId, space: str) -> list[ItemId]:
