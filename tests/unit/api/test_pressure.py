@@ -59,3 +59,20 @@ async def test_answers_are_counted_by_operation_and_outcome() -> None:
             ("publishItem", "validation"),
         }
         assert wanted <= set(counted)
+
+
+async def test_the_watch_tells_each_lag_with_those_that_wait_for_a_further_attempt() -> None:
+    async with face() as faced:
+        generator, told = native_generator(["loud"]), list[tuple[str, int, int]]()
+        watch = BacklogWatch(
+            faced.store.log,
+            [generator],
+            faced.clock,
+            records_max=9,
+            tell=lambda one, lag: told.append((one.type, lag.undelivered, lag.waiting)),
+        )
+        await faced.store.log.append("items", [NewRecord(b"{}")])
+        later_ms = faced.clock.now_ms() + 30_000
+        await faced.store.log.append("items.recovery", [NewRecord(b"{}", due_at_ms=later_ms)])
+        await watch.look()
+        assert told == [("items", 1, 1)]
