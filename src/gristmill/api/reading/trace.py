@@ -11,14 +11,14 @@ from gristmill.api.reading.timeline_core import Moment, Recovery, compose_timeli
 from gristmill.domain.commit import StoredRun
 from gristmill.domain.contribution import Join, Resolved
 from gristmill.domain.item import Item
-from gristmill.domain.log import DeadLetter, Delivery, Lease, StoredRecord
+from gristmill.domain.log import DeadLetter, Delivery, Hold, Lease, StoredRecord
 from gristmill.engine.core.recovery import Origin, read_origin
 from gristmill.engine.settings import recovery_topic_of
 from gristmill.plans.plan import Generator
 from gristmill.ports.front import Front
 from gristmill.ports.log import Log
 
-__all__ = ["PEERS_MAX", "SharedGroup", "Trace", "Tracer"]
+__all__ = ["PEERS_MAX", "OpenRecord", "SharedGroup", "Trace", "Tracer"]
 
 PEERS_MAX = 20
 """Members of one group that are listed; of larger ones a person looks at the search."""
@@ -59,12 +59,21 @@ class SharedGroup(msgspec.Struct, frozen=True):
         return isinstance(self.resolved.contribution, Join)
 
 
+class OpenRecord(msgspec.Struct, frozen=True):
+    """A record of the item that its group has not done with: under a lease, or waiting for its time."""
+
+    topic: str
+    offset: int
+    hold: Hold
+
+
 class Trace(msgspec.Struct, frozen=True):
     """Everything that became of an item.
 
     Attributes:
         records: position -> the record as it came, of the newest revisions, as far as the log still has it.
         letters: dead letters of its records.
+        open_records: those that are still to be worked off.
         timeline: all of it in one order.
     """
 
@@ -72,6 +81,7 @@ class Trace(msgspec.Struct, frozen=True):
     groups: list[SharedGroup]
     records: dict[int, StoredRecord]
     letters: list[DeadLetter]
+    open_records: list[OpenRecord]
     timeline: list[Moment]
 
 
@@ -87,13 +97,15 @@ class Tracer:
         """Return all that became of an item; of other items only what the caller may see."""
         records = await self._read_records(dossier.runs)
         letters = await self._find_letters(dossier.runs)
+        recoveries = await self._find_recoveries(dossier.runs)
         return Trace(
             dossier,
             [await self._read_group(dossier.item, one, sees) for one in dossier.shared],
             records,
             letters,
+            await self._find_open(dossier.runs, recoveries),
             compose_timeline(
-                records.values(), dossier.runs, dossier.events, letters, await self._find_recoveries(dossier.runs)
+                records.values(), dossier.runs, dossier.events, letters, [_tell(one) for one in recoveries]
             ),
         )
 
@@ -126,20 +138,32 @@ class Tracer:
                 after = letters[-1].dead_letter_id
         return found
 
-    async def _find_recoveries(self, runs: list[StoredRun]) -> list[Recovery]:
+    async def _find_recoveries(self, runs: list[StoredRun]) -> list[_Recovered]:
         wanted = self._failed_origins(runs)
-        found: list[Recovery] = []
+        found: list[_Recovered] = []
         for group in sorted({run.generator for run in runs if run.status == "failed"}):
             batch_count = 0
             async for batch in self._log.read_all(_recovery_topic(group)):
                 for record in batch:
                     origin = _read_origin(record, group)
                     if (origin.topic, origin.offset) in wanted and origin.recovery:
-                        error = record.headers.get(ERROR_HEADER, "")
-                        found.append(Recovery(record.appended_at_ms, origin.recovery, error, origin.history))
+                        found.append(_Recovered(record, origin, group))
                 batch_count += 1
                 if batch_count == RECOVERY_BATCHES_MAX:
                     break
+        return found
+
+    async def _find_open(self, runs: list[StoredRun], recoveries: list[_Recovered]) -> list[OpenRecord]:
+        """Whether records of failed runs come again; the record of a run that ended well went with its commit."""
+        places = [
+            (self._topic_of(run.generator), run.generator, run.position) for run in runs if run.status == "failed"
+        ]
+        places += [(one.record.topic, one.group, one.record.offset) for one in recoveries]
+        found: list[OpenRecord] = []
+        for topic, group, offset in dict.fromkeys(places[-RECORDS_MAX:]):
+            hold = await self._front.listing.hold_of(topic, group, offset)
+            if hold is not None:
+                found.append(OpenRecord(topic, offset, hold))
         return found
 
     def _failed_origins(self, runs: list[StoredRun]) -> set[tuple[str, int]]:
@@ -156,6 +180,19 @@ class Tracer:
         leader = next((one for one in members if one.item_id == resolved.leader), None)
         peers = [one for one in members if one.item_id != item.item_id]
         return SharedGroup(resolved, contribution.keys, peers, leader, is_leader=resolved.leader == item.item_id)
+
+
+class _Recovered(msgspec.Struct, frozen=True):
+    """A record that failed and was set aside, as the recovery topic holds it."""
+
+    record: StoredRecord
+    origin: Origin
+    group: str
+
+
+def _tell(recovered: _Recovered) -> Recovery:
+    record, origin = recovered.record, recovered.origin
+    return Recovery(record.appended_at_ms, origin.recovery, record.headers.get(ERROR_HEADER, ""), origin.history)
 
 
 def _recovery_topic(group: str) -> str:

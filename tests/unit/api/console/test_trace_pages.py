@@ -161,6 +161,20 @@ async def test_a_record_that_was_set_aside_tells_its_failures(faced: Face) -> No
     assert "given up" not in text
 
 
+async def test_a_record_that_comes_again_says_who_has_it_and_until_when(faced: Face) -> None:
+    log = faced.store.log
+    due_at_ms = faced.clock.now_ms() + 90_000
+    await log.append("items.recovery", [NewRecord(b"{}", headers=ORIGIN, due_at_ms=due_at_ms)])
+    await faced.add_items(1, generator="items", position=77, status="failed")
+    assert "waits until <time" in await show(faced)
+    faced.clock.advance(90_000)
+    assert "waits to be handed out, after 0 attempts" in await show(faced)
+    [delivery] = await log.claim("items.recovery", "items", owner="engine-1", limit=1, lease_ms=30_000)
+    assert re.search(r"under lease of .*engine-1.* until <time .* after 1 attempt\.", await show(faced))
+    await log.accept([delivery.lease])
+    assert "No record of it is under a lease" in await show(faced)
+
+
 async def test_a_dead_letter_from_the_recovery_topic_is_its_too(faced: Face) -> None:
     log = faced.store.log
     await log.append("items.recovery", [NewRecord(b"{}", headers=ORIGIN)])
