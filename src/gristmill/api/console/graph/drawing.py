@@ -21,7 +21,7 @@ CHAR_PX = 7
 
 NAME_CHARS_MAX = 26
 BOX_HEIGHT = 42
-BOX_PADDING = 40
+BOX_PADDING = 36
 """For the sign on the left and air on the right."""
 
 STATUS_CHARS = 16
