@@ -14,7 +14,8 @@ from gristmill.engine.run.harvest import Harvester
 from gristmill.engine.run.processes import refuse_unimportable
 from gristmill.engine.run.scope import Ended, Scope
 from gristmill.engine.run.steps import Slots, build_step
-from gristmill.engine.run.straight import NS_PER_US, StraightWay
+from gristmill.engine.run.straight import StraightWay
+from gristmill.engine.run.unrolled import NS_PER_US
 from gristmill.engine.run.walk import Kit, Walk
 from gristmill.engine.run.watchdog import Watchdog
 from gristmill.plans.graph import FIRST_NODE_SLOT, SLOT_ITEM, SLOT_SCOPE
@@ -125,7 +126,7 @@ class Driver:
         return slots
 
     def _finish_whole(self, slots: Slots, tasks: tuple[TaskReport, ...], scope: Scope) -> Ended:
-        cells, findings = self._harvester.cells(slots), self._harvester.findings(slots)
+        cells, findings = self._harvester.cells_of_whole(slots), self._harvester.findings(slots)
         # Without keywords, since this is done for nearly every Run: the empty ones are reason and error.
         return Ended("done", "", "", "", "", tasks, cells, *findings, scope.callbacks)
 

@@ -11,6 +11,7 @@ from gristmill.domain.commit import Contributed
 from gristmill.domain.item import AppliedLabel, Cell
 from gristmill.domain.run import Effect
 from gristmill.engine.run.steps import Slots, Step
+from gristmill.engine.run.unrolled import unroll_cells
 from gristmill.plans.plan import Writes
 
 __all__ = ["Harvester"]
@@ -31,6 +32,8 @@ class Harvester:
                 self._cells.append((step.slot, mark.field, step.name, operator.name, operator.options.revision))
             if mark.has_labels or mark.has_contributions or mark.has_effects:
                 self._findings.append(step)
+        self.cells_of_whole = unroll_cells(self._cells)
+        """Returns the cells of a Run in which every task gave its result."""
 
     def cells(self, slots: Slots) -> tuple[Cell, ...]:
         """Return a Cell for each result that is marked so."""

@@ -14,7 +14,8 @@ from gristmill.engine.core.layout import Layout
 from gristmill.engine.core.marking import Marking
 from gristmill.engine.run.calls import FAILURES, Workers, attempt_once, is_cancelled
 from gristmill.engine.run.steps import Slots, Step
-from gristmill.engine.run.straight import NS_PER_US, Passed
+from gristmill.engine.run.straight import Passed
+from gristmill.engine.run.unrolled import NS_PER_US
 from gristmill.engine.run.watchdog import INLINE_US_MAX, Watchdog
 from gristmill.ports.clock import Clock
 

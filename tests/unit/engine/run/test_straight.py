@@ -90,6 +90,38 @@ async def test_a_run_in_which_all_goes_well_ends_as_it_would_on_the_long_way() -
     assert [one.value for one in ended.cells] == [A(1), B(2), C(3)]
 
 
+async def test_reports_stand_in_the_order_of_the_graph_whatever_the_order_of_the_calls() -> None:
+    def build_one() -> Driver:
+        clock, called = JumpingClock(), []
+
+        @task
+        def root(item: Item) -> A:
+            called.append("root")
+            clock.advance(len(called))
+            return A(1)
+
+        @task
+        def leaf(a: A) -> B:
+            called.append("leaf")
+            clock.advance(len(called))
+            return B(2)
+
+        @task
+        def other(item: Item) -> C:
+            called.append("other")
+            clock.advance(len(called))
+            return C(3)
+
+        return build_driver(root, leaf, other, clock=clock)
+
+    short, long = build_one(), build_one()
+    long._straight = None
+    ended = await drive(short)
+    assert ended == await drive(long)
+    times = {report.task: (report.started_after_us, report.duration_us) for report in ended.tasks}
+    assert times == {"root": (0, 1_000), "other": (1_000, 2_000), "leaf": (3_000, 3_000)}
+
+
 class WaitingClock(JumpingClock):
     """A thread that never works, whatever the wall clock says."""
 
