@@ -15,11 +15,11 @@ def indexes_by_lease(commits: Sequence[Commit]) -> list[list[int]]:
     groups: list[list[int]] = []
     of_lease: dict[Lease, list[int]] = {}
     for index, commit in enumerate(commits):
-        if commit.lease is None:
-            groups.append([index])
-        elif (group := of_lease.get(commit.lease)) is not None:
-            group.append(index)
-        else:
-            group = of_lease[commit.lease] = [index]
+        mine = [index]
+        # One look at the table: a lease has five parts to hash.
+        group = mine if commit.lease is None else of_lease.setdefault(commit.lease, mine)
+        if group is mine:
             groups.append(group)
+        else:
+            group.append(index)
     return groups

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections import Counter as Counts
 from collections import defaultdict
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from operator import attrgetter
 from typing import Literal
 
@@ -35,6 +35,7 @@ OBSERVE_ONE_BY_ONE_MAX = 8
 """Below it, going over the buckets would cost more."""
 
 _status_of = attrgetter("status")
+_find_bucket = partial(bisect_left, DURATION_BUCKETS_US)
 
 
 class DispatcherMetrics:
@@ -127,7 +128,7 @@ class RunTally:
         """Count one ended run and its tasks."""
         # Nearly all runs of a plan take one of a few shapes; counting those is cheaper than counting tasks.
         self._shapes[plan, tuple(map(_status_of, tasks))] += 1
-        if tasks and plan not in self._names:
+        if plan not in self._names and tasks:
             self._names[plan] = tuple([report.task for report in tasks])
         self._plans[plan, status != "failed"] += 1
         self._plan_us[plan].append(duration_us)
@@ -171,7 +172,7 @@ def _observe_all(histogram: Histogram, durations_us: list[int]) -> None:
         for duration_us in durations_us:
             histogram.observe(duration_us / US_PER_S)
         return
-    counts = Counts(bisect_left(DURATION_BUCKETS_US, duration_us) for duration_us in durations_us)
+    counts = Counts(map(_find_bucket, durations_us))
     for index, count in counts.items():
         histogram._buckets[index].inc(count)
     histogram._sum.inc(sum(durations_us) / US_PER_S)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
+from operator import attrgetter
 
 from gristmill.adapters.packing import pack
 from gristmill.adapters.sqlite.file.rows import write_rows
@@ -43,6 +44,8 @@ VALUES(?, ?, ?, ?, ?, ?, ?, ?)
 COUNT = """
 INSERT INTO tally SELECT * FROM {rows} WHERE true ON CONFLICT DO UPDATE SET value = value + excluded.value
 """
+
+_status_of = attrgetter("commit.status")
 
 
 def write_commits(turn: Turn, packed: PackedCommits) -> list[CommitOutcome]:
@@ -91,7 +94,8 @@ def _write_runs(turn: Turn, runs: Sequence[PackedRun], layout: Layout, counted: 
     for run in repeated:
         counted.update(replace_run(turn, run))
     counted["runs"] += len(new)
-    counted.update(f"runs.{run.commit.status}" for run in new)
+    for status, count in Counter(map(_status_of, new)).items():
+        counted[f"runs.{status}"] += count
 
 
 def _insert_runs(turn: Turn, layout: Layout) -> int:
