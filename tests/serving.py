@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from gristmill import Item, Plan, Role, cell, task
+from gristmill import Item, Join, Plan, Role, cell, task
 from gristmill.domain.frame import EngineHello, Frame, FrameDone, RecordEnded
 from gristmill.domain.log import Delivery
 from gristmill.engine.link import Joined, LocalLink, Said
@@ -63,6 +63,17 @@ def odd(item: Item) -> Odd:
     return Odd(object() if item.text == "odd" else 1)
 
 
+@cell("grouping")
+class Grouping(msgspec.Struct, frozen=True):
+    contributions: tuple[Join, ...]
+
+
+@task
+def group(item: Item) -> Grouping:
+    return Grouping((Join("words", (item.text,), "duplicate", "same text as {leader}"),))
+
+
+ALIKE = Plan("alike", tasks=[group])
 ECHO, TELL, SLOW = Plan("echo", tasks=[echo]), Plan("tell", tasks=[tell]), Plan("slow", tasks=[slow])
 ODD = Plan("odd", tasks=[odd])
 

@@ -12,12 +12,13 @@ from gristmill.domain.commit import Commit, CommitOutcome
 from gristmill.domain.errors import InvariantBroken, Unavailable
 from gristmill.domain.frame import Frame
 from gristmill.domain.ids import ItemId, compute_run_id
+from gristmill.domain.intake import MappedRecord
 from gristmill.domain.log import Delivery, Diagnosis, Lease, NewRecord
 from gristmill.engine.core.recovery import Recover, RecoveryPolicy, decide_failure
 from gristmill.plans.plan import Generator
 from gristmill.testing.contracts.backend import make_commit
 from tests.dispatching import decode_text
-from tests.serving import ECHO, ENDS, ODD, SLOW, TELL, Bench
+from tests.serving import ALIKE, ECHO, ENDS, ODD, SLOW, TELL, Bench
 
 
 async def test_records_become_items_and_are_accepted_in_their_commit() -> None:
@@ -80,6 +81,22 @@ async def test_a_broken_record_goes_to_quarantine_with_its_bytes() -> None:
     (kept,) = await bench.state.quarantined("G")
     assert (kept.raw, kept.reason, kept.source) == (b"!broken", "broken", "posts")
     assert bench.world.sample("engine_task_quarantined_total") == 1
+    await bench.engine.stop()
+
+
+async def test_tenants_share_no_groups() -> None:
+    def decode(delivery: Delivery, generator: Generator) -> MappedRecord:
+        tenant, number = delivery.value.decode().split()
+        return MappedRecord(number, generator.kind, "posts", "same words", tenant=tenant)
+
+    bench = Bench(ALIKE, decode=decode)
+    await bench.start()
+    assert all(ended.accepted for ended in await bench.run("main 1", "acme 1", "acme 2"))
+    runs = await bench.state.runs_between("G", after=0, limit=10)
+    shared = await bench.state.contributions([run.item_id for run in runs])
+    groups = {(one.contribution.space, one.leader_input_id, one.size) for each in shared.values() for one in each}
+    assert groups == {("words", "1", 1), ("acme/words", "1", 2)}
+    assert shared[runs[1].item_id][0].leader == runs[1].item_id
     await bench.engine.stop()
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gristmill.domain.commit import Commit, Quarantine, RunCommit
+import msgspec
+
+from gristmill.domain.commit import Commit, Contributed, Quarantine, RunCommit
+from gristmill.domain.input_key import TENANT_DEFAULT
 from gristmill.domain.item import Item
 from gristmill.domain.run import Event
 from gristmill.engine.core.recovery import cut_error_text
@@ -83,7 +86,19 @@ def _compose_run(work: Work, item: Item, done: RunDone, *, version: int, accept:
         ended.tasks,
         ended.cells,
         ended.labels,
-        ended.contributions,
+        _keep_apart(ended.contributions, item.tenant),
         ended.effects,
         events,
+    )
+
+
+def _keep_apart(contributions: tuple[Contributed, ...], tenant: str) -> tuple[Contributed, ...]:
+    """Give each tenant spaces of its own: nobody's posts are duplicates of what only a stranger may see."""
+    if tenant == TENANT_DEFAULT or not contributions:
+        return contributions
+    return tuple(
+        msgspec.structs.replace(
+            one, contribution=msgspec.structs.replace(one.contribution, space=f"{tenant}/{one.contribution.space}")
+        )
+        for one in contributions
     )
