@@ -7,7 +7,9 @@ import msgspec
 from gristmill.engine.core.recovery import RecoveryPolicy
 from gristmill.plans.plan import Generator
 
-__all__ = ["DispatcherSettings", "EngineSettings", "recovery_topic_of"]
+__all__ = ["DispatcherSettings", "EngineSettings", "is_recovery_topic", "recovery_topic_of"]
+
+RECOVERY_END = ".recovery"
 
 
 class DispatcherSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,4 +54,9 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 def recovery_topic_of(generator: Generator) -> str:
     """Return the topic that holds the failed records of a generator until they are due again."""
-    return f"{generator.type}.recovery"
+    return f"{generator.type}{RECOVERY_END}"
+
+
+def is_recovery_topic(topic: str) -> bool:
+    """Whether the records of a topic have come in before, on another."""
+    return topic.endswith(RECOVERY_END)

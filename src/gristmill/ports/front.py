@@ -137,8 +137,10 @@ class Listing(Protocol):
 class Traffic(Protocol):
     """How much came in and was done."""
 
-    async def count(self, *, since_ms: int, step_ms: int, limit: int) -> list[Interval]:
+    async def count(self, *, since_ms: int, step_ms: int, limit: int, without: Sequence[str] = ()) -> list[Interval]:
         """Return `limit` intervals of `step_ms`, the first from `since_ms` on, the oldest first.
+
+        Records of the topics in `without` are not counted, as far as they are still there.
 
         Each interval costs as much as finding a record, however many there are. So what is counted are places in the
         order of appends and commits: where times do not grow with it, by a clock that was set back or by runs that

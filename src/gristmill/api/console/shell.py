@@ -52,7 +52,7 @@ class _Shell:
             base_path=base_path,
             logins=RequestRates(services.clock, rate_per_s=LOGINS_PER_S),
             pace=PaceWatch(services.log, services.generators, services.clock),
-            traffic=TrafficWatch(services.front, services.clock),
+            traffic=TrafficWatch(services.front, services.log, services.clock),
             started_at_ms=services.clock.now_ms(),
         )
         self._assets = read_assets()

@@ -15,7 +15,7 @@ class Interval(msgspec.Struct, frozen=True):
 
     Attributes:
         at_ms: where it begins.
-        appended: records that were appended to any topic, further tries included; None where nobody can tell.
+        appended: records that were appended, to any topic but those left out; None where nobody can tell.
         ended: runs that were committed.
     """
 

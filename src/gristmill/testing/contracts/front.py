@@ -165,6 +165,8 @@ class FrontContract(Contract):
             Interval(start_ms + 60_000, 2, 1),
             Interval(start_ms + 120_000, 2, 0),
         ]
+        without_t = await front.traffic.count(since_ms=start_ms, step_ms=60_000, limit=2, without=["t", "nowhere"])
+        assert [one.appended for one in without_t] == [0, 2]
         with pytest.raises(UsageError, match="limit is out of range"):
             await front.traffic.count(since_ms=0, step_ms=1, limit=INTERVALS_PER_READ_MAX + 1)
 

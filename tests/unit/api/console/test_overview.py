@@ -12,7 +12,7 @@ from gristmill.domain.errors import Unavailable
 from gristmill.domain.front.health import HealthReport, ServiceHealth
 from gristmill.domain.front.label_fact import LabelFact
 from gristmill.domain.ids import ItemId
-from gristmill.domain.log import NewRecord
+from gristmill.domain.log import Diagnosis, NewRecord
 from gristmill.testing.contracts.backend import run_id_of
 from tests.faces import Face, face
 
@@ -66,7 +66,7 @@ async def test_traffic_of_the_day_is_drawn_and_asked_for_once(faced: Face, monke
     await faced.add_items(1, 2, ended_at_ms=faced.clock.now_ms())
     faced.clock.advance(5 * MINUTE_MS)
     times, came, ended = json.loads(re.search(r'data-series="(\[.*?\])"', await show(faced))[1])  # type: ignore[index]
-    assert (len(times), came[-1], ended[-1], sum(came), sum(ended)) == (288, 2.0, 0.4, 2.0, 0.4)
+    assert (len(times), came[-2], ended[-2], sum(came), sum(ended)) == (289, 2.0, 0.4, 2.0, 0.4)
     count, asked = faced.store.front.traffic.count, []
 
     async def listen(**window: Any) -> Any:
@@ -77,7 +77,28 @@ async def test_traffic_of_the_day_is_drawn_and_asked_for_once(faced: Face, monke
     await show(faced)
     faced.clock.advance(10 * MINUTE_MS)
     await show(faced)
-    assert asked == [2]
+    assert asked == [2, 1], "two intervals that are over by now, and the running one"
+
+
+async def test_whatever_comes_in_counts_at_once_files_too_but_nothing_twice(faced: Face) -> None:
+    await faced.store.log.append("run.posts.0123.1", [NewRecord(b"{}")] * 30)
+    await faced.store.log.append("run.posts.0123.1.recovery", [NewRecord(b"{}")] * 7)
+    page = await show(faced)
+    assert "30 in, 0 ended in 24 h" in page
+    _, came, _ = json.loads(re.search(r'data-series="(\[.*?\])"', page)[1])  # type: ignore[index]
+    assert came[-1] > 0
+    await faced.store.log.append("items", [NewRecord(b"{}")] * 5)
+    assert "30 in, 0 ended in 24 h" in await show(faced), "it is asked once a second at most"
+    faced.clock.advance(1_000)
+    assert "35 in, 0 ended in 24 h" in await show(faced)
+
+
+async def test_a_dead_letter_counts_whoever_serves_its_topic(faced: Face) -> None:
+    assert tiles(await show(faced))["Dead letters"] == "0"
+    await faced.store.log.append("run.posts.0123.1", [NewRecord(b"{}")])
+    [delivery] = await faced.store.log.claim("run.posts.0123.1", "g", owner="me", limit=1, lease_ms=MINUTE_MS)
+    await faced.store.log.reject(delivery.lease, Diagnosis("ValueError", "odd"))
+    assert tiles(await show(faced))["Dead letters"] == "1"
 
 
 async def test_what_changed_is_told_to_those_who_may_know(faced: Face) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gristmill.adapters.checks import check_limit
 from gristmill.adapters.memory.ledger import Ledger
 from gristmill.adapters.memory.state import MemoryState
@@ -18,10 +20,10 @@ class MemoryTraffic:
         self._ledger = ledger
         self._state = state
 
-    async def count(self, *, since_ms: int, step_ms: int, limit: int) -> list[Interval]:
+    async def count(self, *, since_ms: int, step_ms: int, limit: int, without: Sequence[str] = ()) -> list[Interval]:
         """Return `limit` intervals of `step_ms`, the first from `since_ms` on."""
         check_limit(limit, most=INTERVALS_PER_READ_MAX)
-        topics = self._ledger.topics.values()
+        topics = [topic for name, topic in self._ledger.topics.items() if name not in without]
         appended = [placed.appended_at_ms for topic in topics for placed in topic.records.values()]
         ended = self._state.ends()
         starts = range(since_ms, since_ms + limit * step_ms, step_ms)

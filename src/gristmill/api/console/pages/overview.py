@@ -10,6 +10,7 @@ from gristmill.api.calls import Call
 from gristmill.api.console.pace import Pace
 from gristmill.api.console.page import Console, Nav, Page, View
 from gristmill.api.reading.changes import Change, read_changes
+from gristmill.api.reading.letters import visible_letters
 from gristmill.api.reading.waits import explain_waits
 from gristmill.domain.front.waiting import WAIT_TEXTS, WaitReason
 from gristmill.plans.plan import Generator
@@ -18,6 +19,8 @@ __all__ = ["OVERVIEW_PAGES"]
 
 DAY_MS = 24 * 3_600_000
 CHANGES_MAX = 12
+DEAD_MAX = 1_000
+"""More need no exact number at a glance; reading so many without their values takes some milliseconds."""
 
 
 class _Row(msgspec.Struct, frozen=True):
@@ -38,12 +41,14 @@ class _Totals(msgspec.Struct, frozen=True):
     in_flight: int
     oldest_age_ms: int
     dead: int
+    """What the caller may see of all dead letters, those of files too; DEAD_MAX stands for as many or more."""
 
 
 async def _show_overview(console: Console, call: Call) -> View:
     services = console.services
     paces = await console.pace.look()
     rows = [_row(console, generator, paces) for generator in services.generators.values()]
+    dead = await services.log.dead_letters(limit=DEAD_MAX, has_values=False)
     since_ms = services.clock.now_ms() - DAY_MS
     changes = await read_changes(services, call.principal, since_ms=since_ms, limit=CHANGES_MAX)
     if console.started_at_ms >= since_ms:
@@ -51,7 +56,8 @@ async def _show_overview(console: Console, call: Call) -> View:
     return View(
         "overview/page.html",
         rows=rows,
-        totals=_sum_up([row.pace for row in rows]),
+        totals=_sum_up([row.pace for row in rows], dead=len(visible_letters(dead, call.principal))),
+        dead_max=DEAD_MAX,
         health=services.health(),
         counts=await services.state.counts(),
         traffic=await console.traffic.read(),
@@ -66,7 +72,7 @@ def _row(console: Console, generator: Generator, paces: Mapping[str, Pace]) -> _
     return _Row(generator, pace, explain_waits(console.services, generator, pace.lag), is_full)
 
 
-def _sum_up(paces: Sequence[Pace]) -> _Totals:
+def _sum_up(paces: Sequence[Pace], *, dead: int) -> _Totals:
     def total(rates: Sequence[float | None]) -> float | None:
         known = [rate for rate in rates if rate is not None]
         return sum(known) if len(known) == len(rates) else None
@@ -77,7 +83,7 @@ def _sum_up(paces: Sequence[Pace]) -> _Totals:
         undelivered=sum(pace.lag.undelivered for pace in paces),
         in_flight=sum(pace.lag.in_flight for pace in paces),
         oldest_age_ms=max((pace.lag.oldest_age_ms for pace in paces), default=0),
-        dead=sum(pace.lag.dead for pace in paces),
+        dead=dead,
     )
 
 
