@@ -15,8 +15,9 @@ tasks, of which the second takes the result of the first, they read:
 
     def written_out(origin_ns, ends_ns):
         e0, e1, = ends_ns
-        return (TaskReport(n0, 'done', 1, (origin_ns - origin_ns) // 1000, (e0 - origin_ns) // 1000),
-                TaskReport(n1, 'done', 1, (e0 - origin_ns) // 1000, (e1 - e0) // 1000),)
+        u0 = (e0 - origin_ns) // 1000
+        u1 = (e1 - origin_ns) // 1000
+        return (TaskReport(n0, 'done', 1, 0, u0), TaskReport(n1, 'done', 1, u0, u1 - u0),)
 
     def written_out(slots):
         return (Cell(a0, slots[3], b0, c0, d0), Cell(a1, slots[4], b1, c1, d1),)
@@ -71,11 +72,12 @@ def unroll_reports(steps: Sequence[Step]) -> Callable[[int, list[int]], tuple[Ta
     reports: dict[int, str] = {}
     for place, step in enumerate(steps):
         known[f"n{place}"] = step.name
-        began = f"e{place - 1}" if place else "origin_ns"
-        times = f"({began} - origin_ns) // {NS_PER_US}, (e{place} - {began}) // {NS_PER_US}"
+        times = f"u{place - 1}, u{place} - u{place - 1}" if place else "0, u0"
         reports[step.index] = f"TaskReport(n{place}, 'done', 1, {times}),"
     ends = "".join([f"e{place}, " for place in range(len(steps))])
-    lines = [f"{ends}= ends_ns", f"return ({' '.join([reports[index] for index in sorted(reports)])})"]
+    over_us = [f"u{place} = (e{place} - origin_ns) // {NS_PER_US}" for place in range(len(steps))]
+    in_order = " ".join([reports[index] for index in sorted(reports)])
+    lines = [f"{ends}= ends_ns", *over_us, f"return ({in_order})"]
     report: Callable[[int, list[int]], tuple[TaskReport, ...]] = _define("origin_ns, ends_ns", lines, known)
     return report
 
