@@ -43,7 +43,7 @@ class Lease(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """Temporary ownership of one record by one owner; the token that travels with the record.
 
     Attributes:
-        offset: position in the topic; offsets grow with append order and are unique in the log.
+        offset: position in the topic; offsets grow with append order and are unique in the topic.
         owner: unique for each start of a process, never reused.
         epoch: the fence; it grows with every claim of the record, so a late holder is recognised.
     """
@@ -129,6 +129,7 @@ class Lag(msgspec.Struct, frozen=True):
         waiting: records that were released or appended with a delay and are not under a lease.
         oldest_age_ms: age of the oldest record that is not accepted, 0 if there is none.
         dead: dead letters of this group that were neither requeued nor dropped.
+        lost: records that somebody else deleted before the group was done with them.
     """
 
     undelivered: int
@@ -136,3 +137,4 @@ class Lag(msgspec.Struct, frozen=True):
     waiting: int
     oldest_age_ms: int
     dead: int
+    lost: int = 0

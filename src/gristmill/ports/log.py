@@ -29,7 +29,8 @@ class Log(Protocol):
     A topic springs up with its first record, a group with its first claim; a new group starts at the oldest record.
     Every group sees every record of a topic. Offsets grow in append order and are never reused.
     `capabilities` may hold: `shares_store` (accept can be part of a State commit), `durable`, `owner_probe`
-    (dead owners are recognised at once, not at the end of their leases).
+    (dead owners are recognised at once, not at the end of their leases), `total_order` (offsets grow in append order
+    over all topics, not only within each).
     All methods raise `Unavailable` when nothing was done and a retry is safe.
     """
 

@@ -23,7 +23,7 @@ RECORDS_PER_BATCH = 500
 class MemoryLog:
     """See `ports.log.Log`. Use it from one event loop."""
 
-    capabilities = frozenset({"shares_store", "owner_probe"})
+    capabilities = frozenset({"shares_store", "owner_probe", "total_order"})
 
     def __init__(self, clock: Clock) -> None:
         self.ledger = Ledger()

@@ -30,7 +30,7 @@ TRIM_US = 3_000
 class SqliteLog:
     """See `ports.log.Log`. Processes that open the same file share it."""
 
-    capabilities = frozenset({"shares_store", "durable", "owner_probe"})
+    capabilities = frozenset({"shares_store", "durable", "owner_probe", "total_order"})
 
     def __init__(self, writer: Writer, reader: Reader, doorbell: Doorbell, clock: Clock) -> None:
         self._writer = writer
