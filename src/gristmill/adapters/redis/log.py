@@ -1,0 +1,333 @@
+"""The log port over Redis Streams.
+
+Groups are consumer groups that operators can look at; what a lease is worth is kept beside them and judged by scripts
+under the server's own clock, so hosts whose clocks differ can share a group. A call that got no answer is made again:
+an append carries a token, a claim its number, and everything else is told by its lease.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from gristmill.adapters.checks import check_limit, check_records
+from gristmill.adapters.redis.bell import Listener
+from gristmill.adapters.redis.letters import RedisLetters
+from gristmill.adapters.redis.places import TopicKeys, offset_of, place_of
+from gristmill.adapters.redis.records import arguments_of, delivery_of, stored_of
+from gristmill.adapters.redis.server import RedisServer
+from gristmill.adapters.redis.upkeep import RedisUpkeep
+from gristmill.adapters.waiting import POLL_MS_MAX, TopicBells
+from gristmill.domain.errors import OutcomeUnknown
+from gristmill.domain.log import DeadLetter, Delivery, Diagnosis, Hold, Lag, Lease, NewRecord, Rejected, StoredRecord
+from gristmill.ports.clock import Clock
+from gristmill.ports.faults import fault
+
+__all__ = ["RedisLog"]
+
+TOKEN_MS = 600_000
+"""How long an append is remembered; whoever got no answer asks again within seconds."""
+
+SCAN_RECORDS_MAX = 5_000
+"""Delayed records that one claim sets aside at most; the next one goes on."""
+
+RECORDS_PER_BATCH = 500
+UPKEEP_MS = 30_000
+CALL_NUMBER_BITS = 31
+
+VANISHED = Diagnosis("vanished", "the record was deleted while this group held it")
+
+_log = structlog.get_logger()
+
+
+class RedisLog:
+    """See `ports.log.Log`. Use it from one event loop.
+
+    Args:
+        server: where it lives; closed with the log.
+        owners_folder: where processes of this host hold their life locks; leases of owners whose lock is free are
+            given back at once. Those of other hosts come back at the end of their leases.
+        lossy: topic -> records that are kept about; older ones go whether they were read or not, and are counted.
+        is_server_time: whether the server's clock decides over leases; tests hand in their own.
+    """
+
+    def __init__(
+        self,
+        server: RedisServer,
+        clock: Clock,
+        *,
+        owners_folder: Path | None = None,
+        lossy: Mapping[str, int] | None = None,
+        is_server_time: bool = True,
+    ) -> None:
+        self._server = server
+        self._clock = clock
+        self._prefix = server.target.prefix
+        self._channel = f"{self._prefix}bell"
+        self._topics_key = f"{self._prefix}topics"
+        self._lossy = dict(lossy or {})
+        self._is_server_time = is_server_time
+        self._bells = TopicBells(clock)
+        self._listener = Listener(
+            server, self._channel, ring=lambda topic: self._bells.ring([topic]), ring_all=self._bells.ring_all
+        )
+        self._letters = RedisLetters(server, self._prefix, self._channel)
+        self._upkeep = RedisUpkeep(server, self._prefix, self._channel, owners_folder)
+        self._registered: set[str] = set()
+        self._claimed: set[str] = set()
+        self._unsure: dict[tuple[str, str, str], int] = {}
+        self._calls = count(int.from_bytes(os.urandom(4), "big") % (1 << CALL_NUMBER_BITS - 1) + 1)
+        self._tokens = (f"{os.urandom(8).hex()}-{number}" for number in count())
+        self._upkeep_at_ms = clock.monotonic_us() // 1000 + UPKEEP_MS
+        self.capabilities = frozenset({"durable"} | ({"owner_probe"} if owners_folder is not None else set()))
+
+    async def check(self) -> None:
+        """Look whether the server is one that a log can live on.
+
+        Raises:
+            ConfigError: it is not; the setting is named.
+            Unavailable: it cannot be reached.
+        """
+        await self._server.check()
+
+    async def append(self, topic: str, records: Sequence[NewRecord]) -> list[int]:
+        """Append records and return their offsets in input order."""
+        check_records(records)
+        return await self.append_once(topic, records, token=next(self._tokens), token_ms=TOKEN_MS)
+
+    async def append_once(self, topic: str, records: Sequence[NewRecord], *, token: str, token_ms: int) -> list[int]:
+        """Append records unless an append with this token has been made within `token_ms`; return its offsets."""
+        check_records(records)
+        fault("append.before")
+        await self._register(topic)
+        keys = TopicKeys.of(self._prefix, topic)
+        arguments: list[object] = [self._now(), self._channel, topic, token_ms, self._lossy.get(topic, 0)]
+        for record in records:
+            arguments += arguments_of(record)
+        names = [keys.stream, keys.meta, keys.delayed, keys.token(token)]
+        answer: bytes = await self._server.run("append", names, arguments)
+        fault("append.after")
+        self._bells.ring([topic])
+        if b" " in answer:
+            return [offset_of(place) for place in answer.split(b" ")]
+        first = offset_of(answer)
+        return list(range(first, first + len(records)))
+
+    async def claim(self, topic: str, group: str, *, owner: str, limit: int, lease_ms: int) -> list[Delivery]:
+        """Lease up to `limit` records that nobody holds.
+
+        When the answer to a claim got lost, the next one of the same owner gets what that one has leased.
+        """
+        check_limit(limit)
+        self._bells.look(topic)
+        self._claimed.add(topic)
+        me = (topic, group, owner)
+        number = self._unsure.get(me, 0)
+        is_again = number > 0
+        number = number or next(self._calls)
+        keys = TopicKeys.of(self._prefix, topic).group(group).all()
+        arguments = (group, owner, limit, lease_ms, self._now(), number, int(is_again), SCAN_RECORDS_MAX)
+        try:
+            _, gaps, found = await self._server.run("claim", keys, arguments, is_safe=False)
+        except OutcomeUnknown:
+            self._unsure[me] = number
+            raise
+        self._unsure.pop(me, None)
+        fault("claim.after")
+        if gaps:
+            await self._note_gaps(topic, group, [(int(first), int(last)) for first, last in gaps])
+        deliveries = [delivery_of(topic, group, owner, one) for one in found if one[3]]
+        if len(deliveries) < len(found):
+            await self._reject_vanished([_lease(topic, group, owner, one) for one in found if not one[3]])
+        deliveries.sort(key=lambda delivery: delivery.lease.offset)
+        return deliveries
+
+    async def accept(self, leases: Sequence[Lease], *, then: Sequence[tuple[str, NewRecord]] = ()) -> list[bool]:
+        """End records for good; with `then`, all or nothing."""
+        fault("accept.before")
+        accepted = await self._settle(leases, then) if then else await self._each_group("accept", leases)
+        fault("accept.after")
+        return accepted
+
+    async def release(self, leases: Sequence[Lease], *, delay_ms: int = 0, counted: bool = True) -> list[bool]:
+        """Give records back, to be delivered again after `delay_ms`."""
+        now = self._now()
+
+        def arguments(topic: str) -> list[object]:
+            return [now, delay_ms, int(counted), self._channel, topic]
+
+        released = await self._each_group("release", leases, arguments)
+        self._bells.ring(lease.topic for lease in leases)
+        return released
+
+    async def reject(self, lease: Lease, diagnosis: Diagnosis) -> Rejected:
+        """Write a dead letter and accept the record in one step; idempotent."""
+        return await self._letters.reject(lease, diagnosis, now=self._now())
+
+    async def renew(self, leases: Sequence[Lease], *, lease_ms: int) -> list[bool]:
+        """Extend leases to `lease_ms` from now; False where ownership is lost."""
+        now = self._now()
+        return await self._each_group("renew", leases, lambda topic: [now, lease_ms])
+
+    async def reclaim(self, *, me: str) -> int:
+        """Free the leases of owners of this host that are dead; now and then trim what is done with, too."""
+        freed = await self._upkeep.free_dead(await self.topics(), me=me, now=self._now())
+        self._bells.ring(freed)
+        now_ms = self._clock.monotonic_us() // 1000
+        if now_ms >= self._upkeep_at_ms:
+            self._upkeep_at_ms = now_ms + UPKEEP_MS
+            await self._upkeep.run(sorted(self._claimed))
+        return len(freed)
+
+    async def lag(self, topic: str, group: str) -> Lag:
+        """Return how far the group is behind."""
+        keys = TopicKeys.of(self._prefix, topic)
+        return Lag(*await self._server.run("lag", [*keys.group(group).all(), keys.delayed], (group, self._now())))
+
+    async def end(self, topic: str) -> int:
+        """Return the number of records ever appended to the topic."""
+        keys = TopicKeys.of(self._prefix, topic)
+        counted = await self._server.do("HGET", keys.meta, "count")
+        if counted is not None or not await self._server.do("EXISTS", keys.stream):
+            return int(counted or 0)
+        info = await self._server.do("XINFO", "STREAM", keys.stream)
+        return int(dict(zip(info[::2], info[1::2], strict=True))[b"entries-added"])
+
+    async def topics(self) -> list[str]:
+        """Return the names of all topics, sorted."""
+        names = sorted(name.decode() for name in await self._server.do("SMEMBERS", self._topics_key))
+        # A topic is made known before its first record is appended.
+        exist = await self._server.do_all([("EXISTS", TopicKeys.of(self._prefix, name).stream) for name in names])
+        return [name for name, exists in zip(names, exist, strict=True) if exists]
+
+    async def read_all(
+        self, topic: str, *, after: int = 0, until_end: bool = True
+    ) -> AsyncIterator[list[StoredRecord]]:
+        """Yield batches of records with offset > `after`, oldest first, without leases."""
+        stream = TopicKeys.of(self._prefix, topic).stream
+        while True:
+            self._bells.look(topic)
+            entries = await self._server.do("XRANGE", stream, f"({place_of(after)}", "+", "COUNT", RECORDS_PER_BATCH)
+            if entries:
+                batch = [stored_of(topic, entry) for entry in entries]
+                after = batch[-1].offset
+                yield batch
+            elif until_end:
+                return
+            else:
+                await self.wait([topic], timeout_ms=POLL_MS_MAX)
+
+    async def trim(self, topic: str, *, upto: int) -> int:
+        """Delete records with offset <= `upto` that every group has accepted; none while no group has claimed."""
+        return await self._upkeep.trim(topic, upto=upto)
+
+    async def trimmed(self, topic: str) -> int:
+        """Return how many records of the topic were trimmed so far."""
+        return int(await self._server.do("HGET", TopicKeys.of(self._prefix, topic).meta, "trimmed") or 0)
+
+    async def dead_letters(
+        self, *, topic: str = "", group: str = "", after: int = 0, limit: int = 100, has_values: bool = True
+    ) -> list[DeadLetter]:
+        """Return open dead letters with a higher id than `after`, oldest first."""
+        check_limit(limit)
+        topics = [topic] if topic else await self.topics()
+        return await self._letters.list_open(topics, group=group, after=after, limit=limit, has_values=has_values)
+
+    async def requeue(self, dead_letter_id: int) -> bool:
+        """Make a dead letter a record again, for its group alone, with a fresh budget."""
+        topic = await self._close_letter(dead_letter_id, is_requeued=True)
+        self._bells.ring([topic] if topic else [])
+        return topic is not None
+
+    async def drop(self, dead_letter_id: int) -> bool:
+        """Close a dead letter for good; its record can be trimmed."""
+        return await self._close_letter(dead_letter_id, is_requeued=False) is not None
+
+    async def wait(self, topics: Sequence[str], *, timeout_ms: int) -> None:
+        """Return when one of the topics may have claimable records, or after `timeout_ms`; looks every second."""
+        self._listener.start()
+        await self._bells.wait(topics, timeout_ms=min(timeout_ms, POLL_MS_MAX))
+
+    async def hold_of(self, topic: str, group: str, offset: int) -> Hold | None:
+        """Return where a record stands for a group, None where the group is done with it or it is gone."""
+        keys = TopicKeys.of(self._prefix, topic).group(group).all()
+        found = await self._server.run("look", keys, (place_of(offset),))
+        return Hold(found[0].decode(), found[1], found[2]) if found else None
+
+    async def close(self) -> None:
+        """Close all connections; safe to call twice."""
+        await self._listener.close()
+        await self._server.close()
+
+    def _now(self) -> str:
+        return "" if self._is_server_time else str(self._clock.now_ms())
+
+    async def _register(self, topic: str) -> None:
+        if topic not in self._registered:
+            await self._server.do("SADD", self._topics_key, topic)
+            self._registered.add(topic)
+
+    async def _each_group(
+        self, script: str, leases: Sequence[Lease], arguments: Callable[[str], list[object]] = lambda topic: []
+    ) -> list[bool]:
+        """Run a script for the leases of each group and return one answer a lease."""
+        if not leases:
+            return []
+        by_group: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+        for index, lease in enumerate(leases):
+            by_group[lease.topic, lease.group].append(index)
+        answers = [False] * len(leases)
+        for (topic, group), indexes in by_group.items():
+            keys = TopicKeys.of(self._prefix, topic).group(group).all()
+            flat: list[object] = [group, *arguments(topic)]
+            for index in indexes:
+                lease = leases[index]
+                flat += (place_of(lease.offset), lease.epoch, lease.owner)
+            for index, answer in zip(indexes, await self._server.run(script, keys, flat), strict=True):
+                answers[index] = bool(answer)
+        return answers
+
+    async def _settle(self, leases: Sequence[Lease], then: Sequence[tuple[str, NewRecord]]) -> list[bool]:
+        check_records([record for _, record in then])
+        groups = {key: number for number, key in enumerate(dict.fromkeys((one.topic, one.group) for one in leases))}
+        topics = {topic: number for number, topic in enumerate(dict.fromkeys(topic for topic, _ in then))}
+        keys: list[str] = []
+        for topic, group in groups:
+            keys += TopicKeys.of(self._prefix, topic).group(group).all()
+        for topic in topics:
+            await self._register(topic)
+            names = TopicKeys.of(self._prefix, topic)
+            keys += (names.stream, names.meta, names.delayed)
+        flat: list[object] = [self._now(), self._channel, len(groups), len(leases)]
+        for lease in leases:
+            number = groups[lease.topic, lease.group]
+            flat += (number, lease.group, place_of(lease.offset), lease.epoch, lease.owner)
+        for topic, record in then:
+            flat += (topics[topic], topic, *arguments_of(record))
+        is_done = bool(await self._server.run("settle", keys, flat))
+        self._bells.ring(topics)
+        return [is_done] * len(leases)
+
+    async def _note_gaps(self, topic: str, group: str, gaps: Sequence[tuple[int, int]]) -> None:
+        lost = sum(last - first + 1 for first, last in gaps)
+        _log.warning("records vanished unread", topic=topic, group=group, lost=lost, first=gaps[0][0])
+        if topic not in self._lossy:
+            await self._letters.bury(topic, group, gaps, now=self._now())
+
+    async def _reject_vanished(self, leases: Sequence[Lease]) -> None:
+        for lease in leases:
+            _log.warning("record vanished", topic=lease.topic, group=lease.group, offset=lease.offset)
+            await self.reject(lease, VANISHED)
+
+    async def _close_letter(self, number: int, *, is_requeued: bool) -> str | None:
+        return await self._letters.close(await self.topics(), number, is_requeued=is_requeued, now=self._now())
+
+
+def _lease(topic: str, group: str, owner: str, claimed: Sequence[Any]) -> Lease:
+    return Lease(topic, group, offset_of(claimed[0]), owner, claimed[1])

@@ -1,0 +1,171 @@
+-- KEYS: those of a topic in a group. ARGV: group, owner, limit, lease_ms, now, call, is_retry, scan_max.
+-- Answer: whether any came back, (first, last) of runs of records that vanished unread, then
+-- (id, epoch, attempt, fields) a record; a record that vanished while it was held has no fields.
+local stream, meta, state, held, leased, waiting = unpack(KEYS)
+local group, owner, limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local now = read_now(ARGV[5])
+local until_ms = whole(now + tonumber(ARGV[4]))
+local call, scan_max = ARGV[6], tonumber(ARGV[8])
+
+if redis.call('EXISTS', stream) == 0 then return {0, {}, {}} end
+
+local function open_group()
+  local made = redis.pcall('XGROUP', 'CREATE', stream, group, '0')
+  local cursor, passed = pad('0-0'), count_all(stream, meta) - redis.call('XLEN', stream)
+  if made.err then
+    for _, info in ipairs(redis.call('XINFO', 'GROUPS', stream)) do
+      if info[2] == group then
+        cursor = pad(info[8])
+        if info[12] then passed = count_all(stream, meta) - info[12] end
+      end
+    end
+  end
+  local born = redis.call('HGET', meta, 'trimmed_to') or pad('0-0')
+  redis.call('HSET', state, 'cursor', cursor, 'passed', whole(passed), 'born', born)
+  return {cursor, born, false, whole(passed)}
+end
+
+local known = redis.call('HMGET', state, 'cursor', 'born', 'fresh_first', 'passed')
+if not known[1] then known = open_group() end
+local cursor, born, is_fresh_first = known[1], known[2], known[3] == '1'
+
+local found, gaps = {}, {}
+
+local function take_again()
+  local from = '-'
+  while true do
+    local page = redis.call('XPENDING', stream, group, from, '+', CHUNK, owner)
+    for _, entry in ipairs(page) do
+      local id = pad(entry[1])
+      local text = redis.call('HGET', held, id)
+      if text then
+        local epoch, attempt, _, made_by, holder = unpack_hold(text)
+        if made_by == call and holder == owner then
+          found[#found + 1] = {id, epoch, attempt, read_entry(stream, id) or {}}
+        end
+      end
+      from = '(' .. entry[1]
+    end
+    if #page < CHUNK then return end
+  end
+end
+
+local function take_due(most)
+  if most <= 0 then return 0 end
+  local due = {}
+  for _, key in ipairs({leased, waiting}) do
+    local part = redis.call('ZRANGEBYSCORE', key, '-inf', whole(now), 'WITHSCORES', 'LIMIT', 0, most)
+    for index = 1, #part, 2 do due[#due + 1] = {part[index], tonumber(part[index + 1])} end
+  end
+  if #due == 0 then return 0 end
+  table.sort(due, function(one, other)
+    if one[2] ~= other[2] then return one[2] < other[2] end
+    return one[1] < other[1]
+  end)
+  local ids, holds, ends = {}, {}, {}
+  for index = 1, math.min(#due, most) do ids[index] = due[index][1] end
+  local texts = values_of(held, ids)
+  for index, id in ipairs(ids) do
+    local epoch, attempt, generation = unpack_hold(texts[index])
+    holds[#holds + 1] = id
+    holds[#holds + 1] = pack_hold(epoch + 1, attempt + 1, generation, call, owner)
+    ends[#ends + 1] = until_ms
+    ends[#ends + 1] = id
+    found[#found + 1] = {id, epoch + 1, attempt + 1, read_entry(stream, id) or {}}
+  end
+  in_chunks(holds, function(...) redis.call('HSET', held, ...) end)
+  in_chunks(ids, function(...) redis.call('ZREM', waiting, ...) end)
+  in_chunks(ends, function(...) redis.call('ZADD', leased, ...) end)
+  give_to(stream, group, owner, ids)
+  return #ids
+end
+
+local is_dense = redis.call('HEXISTS', meta, 'count') == 1
+local passed = 0
+
+-- Ids of ours have no gaps, and only what every group has accepted is trimmed: a gap is a loss.
+local function note_gap(upto)
+  local low = math.max(number_of(cursor), number_of(born))
+  if is_dense and upto > low then
+    gaps[#gaps + 1] = {whole(low + 1), whole(upto)}
+    redis.call('HINCRBY', state, 'lost', whole(upto - low))
+    passed = passed + upto - low
+  end
+end
+
+local function read_fresh(count)
+  local read = redis.pcall('XREADGROUP', 'GROUP', group, owner, 'COUNT', count, 'STREAMS', stream, '>')
+  if read and read.err then
+    -- Somebody has removed the group, or the stream and made it again: go on where the group was.
+    redis.call('XGROUP', 'CREATE', stream, group, cursor)
+    read = redis.call('XREADGROUP', 'GROUP', group, owner, 'COUNT', count, 'STREAMS', stream, '>')
+  end
+  return read and read[1][2] or {}
+end
+
+local function take_fresh(most)
+  local taken, scanned = 0, 0
+  local holds, ends, parked, parked_holds, parked_ends = {}, {}, {}, {}, {}
+  local first_hold = pack_hold(1, 1, 0, call, owner)
+  local parked_hold = pack_hold(0, 0, 0, '0', '')
+  while taken < most and scanned < scan_max do
+    local entries = read_fresh(most - taken)
+    if #entries == 0 then
+      local count = is_dense and tonumber(redis.call('HGET', meta, 'count')) or 0
+      if count > number_of(cursor) then
+        note_gap(count)
+        cursor = pad(whole(count) .. '-0')
+      end
+      break
+    end
+    scanned = scanned + #entries
+    for _, entry in ipairs(entries) do
+      local id, fields = pad(entry[1]), entry[2]
+      note_gap(number_of(id) - 1)
+      cursor = id
+      local due = due_of(fields)
+      if due > now then
+        parked[#parked + 1] = id
+        parked_holds[#parked_holds + 1] = id
+        parked_holds[#parked_holds + 1] = parked_hold
+        parked_ends[#parked_ends + 1] = whole(due)
+        parked_ends[#parked_ends + 1] = id
+      else
+        holds[#holds + 1] = id
+        holds[#holds + 1] = first_hold
+        ends[#ends + 1] = until_ms
+        ends[#ends + 1] = id
+        taken = taken + 1
+        found[#found + 1] = {id, 1, 1, fields}
+      end
+    end
+  end
+  in_chunks(holds, function(...) redis.call('HSET', held, ...) end)
+  in_chunks(ends, function(...) redis.call('ZADD', leased, ...) end)
+  in_chunks(parked_holds, function(...) redis.call('HSET', held, ...) end)
+  in_chunks(parked_ends, function(...) redis.call('ZADD', waiting, ...) end)
+  give_to(stream, group, PARKED, parked)
+  passed = passed + taken + #parked
+  return taken
+end
+
+if ARGV[7] == '1' then
+  take_again()
+  if #found > 0 then return {1, {}, found} end
+end
+
+local due_count, fresh_count = 0, 0
+if is_fresh_first then
+  fresh_count = take_fresh(limit)
+  due_count = take_due(limit - fresh_count)
+else
+  due_count = take_due(limit)
+  fresh_count = take_fresh(limit - due_count)
+end
+if passed > 0 or cursor ~= known[1] then
+  redis.call('HSET', state, 'cursor', cursor, 'passed', whole(tonumber(known[4]) + passed))
+end
+if (due_count > 0) ~= is_fresh_first then
+  redis.call('HSET', state, 'fresh_first', due_count > 0 and '1' or '0')
+end
+return {due_count, gaps, found}

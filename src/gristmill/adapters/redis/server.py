@@ -1,0 +1,248 @@
+"""One Redis server: connections that notice when it is gone, scripts, and what is checked before the first call.
+
+Calls are tried again only where that is safe: every script that changes something can tell a repeated call by its
+leases or by a token. What still fails is `Unavailable`, or `OutcomeUnknown` where the answer to a sent call is missing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import msgspec
+import structlog
+
+from gristmill.domain.errors import ConfigError, OutcomeUnknown, Unavailable
+
+try:
+    import redis.asyncio as redis_client
+    from redis import exceptions
+    from redis.asyncio.retry import Retry
+    from redis.backoff import NoBackoff
+except ImportError as error:
+    raise ConfigError("log on Redis needs the Redis client", advice="pip install 'gristmill[redis]'") from error
+
+__all__ = ["RedisServer", "RedisTarget", "Script"]
+
+TIMEOUT_S = 3.0
+"""Longest wait for one answer. A script works on a batch for milliseconds; a disk that syncs may take a second."""
+
+CONNECT_TIMEOUT_S = 2.0
+CONNECTIONS_MAX = 32
+TRIES = 2
+"""A connection that was cut while it was idle fails at the first use; the second try has a new one."""
+
+VERSION_MIN = (7, 0)
+REDIS_PORT = 6379
+
+SCRIPT_FLAGS = {name: "flags=allow-oom" for name in ("accept", "release", "renew", "reject", "close", "trim", "free")}
+"""What makes room must go on when there is no more memory."""
+
+TRANSIENT = ("LOADING", "READONLY", "OOM", "MISCONF", "BUSY", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "NOREPLICAS")
+
+T = TypeVar("T")
+
+_log = structlog.get_logger()
+
+
+class RedisTarget(msgspec.Struct, frozen=True, kw_only=True):
+    """Which server, and what our keys begin with.
+
+    Attributes:
+        url: `redis://[user@]host[:port][/db]`, `rediss://` with TLS, or `unix:///path`.
+        password: kept out of the address, so that it is in no message.
+        ca_file: certificates to trust beside those of the system; empty for none.
+        prefix: begin of every key; installations that share a server differ in it.
+    """
+
+    url: str = f"redis://127.0.0.1:{REDIS_PORT}"
+    password: str = ""
+    ca_file: str = ""
+    prefix: str = "gristmill:"
+
+    @property
+    def address(self) -> str:
+        """The address as it may be shown."""
+        parts = urlsplit(self.url)
+        return f"{parts.scheme}://{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}{parts.path}"
+
+
+class Script(msgspec.Struct, frozen=True):
+    """A script as the server gets it."""
+
+    name: str
+    text: str
+
+
+@cache
+def load_script(name: str) -> Script:
+    """Return a script of this package."""
+    folder = files("gristmill.adapters.redis") / "lua"
+    head = (folder / "head.lua").read_text(encoding="utf-8")
+    body = (folder / f"{name}.lua").read_text(encoding="utf-8")
+    return Script(name, f"#!lua {SCRIPT_FLAGS.get(name, '')}\n{head}\n{body}")
+
+
+class RedisServer:
+    """Connections to one server, made when they are needed. Use it from one event loop."""
+
+    def __init__(self, target: RedisTarget) -> None:
+        self.target = target
+        self.client: Any = redis_client.Redis.from_pool(_make_pool(target))  # Its own types stop half-way.
+        # Answers come as they are: making dictionaries of entries would take longer than all the rest.
+        self.client.response_callbacks.clear()
+        self._hashes: dict[str, str] = {}
+        self._checking: asyncio.Task[None] | None = None
+
+    async def run(self, name: str, keys: Sequence[str], arguments: Sequence[Any], *, is_safe: bool = True) -> Any:
+        """Run a script and return its answer.
+
+        Args:
+            is_safe: a call whose answer got lost may be repeated.
+        """
+        return await self.call(lambda: self._evaluate(load_script(name), keys, arguments), is_safe=is_safe)
+
+    async def do(self, *command: Any) -> Any:
+        """Run one command that may be repeated."""
+        return await self.call(lambda: self.client.execute_command(*command))
+
+    async def do_all(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
+        """Run commands that may be repeated in one round trip."""
+        if not commands:
+            return []
+
+        async def run() -> list[Any]:
+            pipeline = self.client.pipeline(transaction=False)
+            pipeline.response_callbacks.clear()
+            for command in commands:
+                pipeline.execute_command(*command)
+            answers: list[Any] = await pipeline.execute()
+            return answers
+
+        return await self.call(run)
+
+    async def call(self, call: Callable[[], Awaitable[T]], *, is_safe: bool = True) -> T:
+        """Make a call once the server is known to be fit.
+
+        Raises:
+            ConfigError: the server is not one that a log can live on.
+            Unavailable: nothing was done.
+            OutcomeUnknown: it may have been done.
+        """
+        await self.check()
+        return await self._try(call, tries=TRIES if is_safe else 1)
+
+    async def check(self) -> None:
+        """Look once whether a log can live on this server.
+
+        Raises:
+            ConfigError: it cannot; the setting of the server is named.
+            Unavailable: it cannot be reached.
+        """
+        if self._checking is None:
+            self._checking = asyncio.create_task(self._check())
+        checking = self._checking
+        try:
+            await asyncio.shield(checking)
+        except BaseException:
+            if checking.done() and self._checking is checking:
+                self._checking = None
+            raise
+
+    async def close(self) -> None:
+        """Close all connections; safe to call twice."""
+        if self._checking is not None:
+            self._checking.cancel()
+        await self.client.aclose()
+        await self.client.connection_pool.disconnect()
+
+    async def _try(self, call: Callable[[], Awaitable[T]], *, tries: int) -> T:
+        for number in range(1, tries + 1):
+            try:
+                return await call()
+            except exceptions.RedisError as error:
+                translated = _translate(error, self.target)
+                if number == tries or not isinstance(translated, OutcomeUnknown):
+                    raise translated from error
+        raise AssertionError("tries is at least 1")  # pragma: no cover
+
+    async def _evaluate(self, script: Script, keys: Sequence[str], arguments: Sequence[Any]) -> Any:
+        known = self._hashes.get(script.name)
+        if known is None:
+            loaded = await self.client.execute_command("SCRIPT LOAD", script.text)
+            known = self._hashes[script.name] = loaded.decode()
+        try:
+            return await self.client.execute_command("EVALSHA", known, len(keys), *keys, *arguments)
+        except exceptions.NoScriptError:
+            # The server has started anew: it keeps no scripts.
+            return await self.client.execute_command("EVAL", script.text, len(keys), *keys, *arguments)
+
+    async def _check(self) -> None:
+        info = await self._try(lambda: self.client.execute_command("INFO"), tries=TRIES)
+        facts = dict(
+            line.split(":", 1)
+            for line in info.decode("utf-8", "replace").splitlines()
+            if ":" in line and line[0] != "#"
+        )
+        version = facts.get("redis_version", "0")
+        if tuple(int(part) for part in version.split(".")[:2]) < VERSION_MIN:
+            wanted = ".".join(map(str, VERSION_MIN))
+            raise ConfigError(
+                f"Redis at {self.target.address} is too old", value=version, advice=f"use {wanted} or newer"
+            )
+        if facts.get("cluster_enabled") == "1":
+            advice = "use one server with replicas; a step that touches two topics cannot be made in a cluster"
+            raise ConfigError(f"Redis at {self.target.address} is a cluster", advice=advice)
+        if facts.get("role") == "slave":
+            raise ConfigError(f"Redis at {self.target.address} is a replica", advice="set log.url to the primary")
+        policy = facts.get("maxmemory_policy", "noeviction")
+        if policy != "noeviction":
+            advice = "set maxmemory-policy noeviction: with another one records vanish when memory is short"
+            raise ConfigError(f"Redis at {self.target.address} evicts keys", value=policy, advice=advice)
+        if facts.get("aof_enabled") != "1":
+            advice = "set appendonly yes; without it a restart of the server loses accepted records"
+            _log.warning("the log is not durable", server=self.target.address, appendonly="no", advice=advice)
+
+
+def _make_pool(target: RedisTarget) -> redis_client.BlockingConnectionPool:
+    options: dict[str, Any] = {"ssl_ca_certs": target.ca_file} if target.ca_file else {}
+    if target.password:
+        options["password"] = target.password
+    try:
+        return redis_client.BlockingConnectionPool.from_url(
+            target.url,
+            max_connections=CONNECTIONS_MAX,
+            timeout=TIMEOUT_S,
+            protocol=2,
+            socket_timeout=TIMEOUT_S,
+            socket_connect_timeout=CONNECT_TIMEOUT_S,
+            socket_keepalive=True,
+            # Tries are ours: only we know which call may be repeated.
+            retry=Retry(NoBackoff(), 0),
+            **options,
+        )
+    except ValueError as error:
+        advice = "write redis://host:port, rediss://host:port or unix:///path"
+        raise ConfigError("log.url", value=target.address, advice=advice) from error
+
+
+def _translate(error: exceptions.RedisError, target: RedisTarget) -> Exception:
+    """Return what the caller is told."""
+    where = f"Redis at {target.address}"
+    text = str(error)
+    if isinstance(error, exceptions.AuthenticationError | exceptions.NoPermissionError):
+        return ConfigError(f"{where} refuses us", value=text, advice="check log.password and the user in log.url")
+    if isinstance(error, exceptions.BusyLoadingError) or text.startswith(TRANSIENT):
+        return Unavailable(where, value=text)
+    if isinstance(error, exceptions.MaxConnectionsError) or "Connect call failed" in text or "onnecting to" in text:
+        return Unavailable(f"{where} cannot be reached", value=text)
+    if isinstance(error, exceptions.ConnectionError | exceptions.TimeoutError):
+        return OutcomeUnknown(f"{where} did not answer", value=text or type(error).__name__)
+    if "WRONGTYPE" in text:
+        advice = "set log.prefix to something that no other program uses"
+        return ConfigError(f"{where} holds other things under our names", value=text, advice=advice)
+    return Unavailable(where, value=text)

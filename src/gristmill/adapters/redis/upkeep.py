@@ -1,0 +1,105 @@
+"""What a log on Redis does now and then: frees what dead owners hold, trims, and forgets members that are long gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import structlog
+
+from gristmill.adapters.local_host import OwnerLock, read_marks
+from gristmill.adapters.local_host.marks import sweep_marks
+from gristmill.adapters.local_host.owners import registered_owners
+from gristmill.adapters.redis.places import TopicKeys, place_of
+from gristmill.adapters.redis.server import RedisServer
+from gristmill.domain.errors import Unavailable
+
+__all__ = ["RedisUpkeep"]
+
+MEMBER_IDLE_MS_MAX = 3_600_000
+"""A member that has asked for nothing for an hour and holds nothing is gone: owners have a new name at every start."""
+
+_log = structlog.get_logger()
+
+
+class RedisUpkeep:
+    """Upkeep of the topics of one prefix."""
+
+    def __init__(self, server: RedisServer, prefix: str, channel: str, owners_folder: Path | None) -> None:
+        self._server = server
+        self._prefix = prefix
+        self._channel = channel
+        self._owners_folder = owners_folder
+
+    async def free_dead(self, topics: Iterable[str], *, me: str, now: str) -> list[str]:
+        """Free the leases of owners of this host whose life lock can be taken; return the topic of each record."""
+        folder = self._owners_folder
+        if folder is None:
+            return []
+        dead: dict[str, OwnerLock] = {}
+        freed: list[str] = []
+        try:
+            for owner in registered_owners(folder):
+                if owner != me and (lock := OwnerLock.try_take_dead(folder, owner)) is not None:
+                    dead[owner] = lock
+            if dead:
+                groups = [(topic, group) for topic in topics for group in await self.groups_of(topic)]
+                for owner in dead:
+                    freed += await self._free(groups, owner, read_marks(folder, owner), now=now)
+            for lock in dead.values():
+                lock.discard()
+            if dead:
+                sweep_marks(folder, set(registered_owners(folder)))
+        finally:
+            for lock in dead.values():
+                lock.release()
+        return freed
+
+    async def trim(self, topic: str, *, upto: int | None) -> int:
+        """Delete what every group has accepted, up to an offset or without bound."""
+        keys = TopicKeys.of(self._prefix, topic)
+        groups = await self.groups_of(topic)
+        names = [keys.stream, keys.meta, keys.delayed, keys.letters_by_record]
+        for group in groups:
+            names += [keys.group(group).state, keys.group(group).held]
+        bound = "9" * 15 if upto is None else place_of(upto)
+        after, trimmed = "", 0
+        while True:
+            count, following = await self._server.run("trim", names, (bound, after, *groups))
+            trimmed += int(count)
+            if not following:
+                return trimmed
+            after = following.decode()
+
+    async def reap(self, topic: str) -> int:
+        """Remove members of a topic's groups that are long gone."""
+        stream = TopicKeys.of(self._prefix, topic).stream
+        groups = await self.groups_of(topic)
+        return sum([int(await self._server.run("reap", [stream], (group, MEMBER_IDLE_MS_MAX))) for group in groups])
+
+    async def run(self, topics: Iterable[str]) -> None:
+        """Trim and reap; what cannot be done now is done the next time."""
+        for topic in topics:
+            try:
+                await self.trim(topic, upto=None)
+                await self.reap(topic)
+            except Unavailable as error:
+                _log.warning("topic cannot be tidied up", topic=topic, error=str(error))
+
+    async def groups_of(self, topic: str) -> list[str]:
+        """Return the groups that a stream has, ours and those of others."""
+        keys = TopicKeys.of(self._prefix, topic)
+        if not await self._server.do("EXISTS", keys.stream):
+            return []
+        return [info[1].decode() for info in await self._server.do("XINFO", "GROUPS", keys.stream)]
+
+    async def _free(
+        self, groups: Iterable[tuple[str, str]], owner: str, marked: frozenset[int] | None, *, now: str
+    ) -> list[str]:
+        freed: list[str] = []
+        places = [] if marked is None else [place_of(offset) for offset in sorted(marked)]
+        for topic, group in groups:
+            keys = TopicKeys.of(self._prefix, topic).group(group).all()
+            arguments = (group, owner, now, self._channel, topic, int(marked is not None), *places)
+            freed += [topic] * await self._server.run("free", keys, arguments)
+        return freed

