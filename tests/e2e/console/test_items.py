@@ -183,6 +183,21 @@ def test_a_narrow_window_is_never_wider_than_itself(visit: Visit, posts: Posts, 
         assert visit.page.evaluate("document.documentElement.scrollWidth") <= width, place
 
 
+@pytest.mark.parametrize("width", [1280, 1920])
+def test_labels_and_status_stand_on_the_page_however_long_a_text_is(
+    visit: Visit, seeded: tuple[Service, Posts], width: int
+) -> None:
+    address = "https://example.com/" + "a" * 300
+    seeded[0].call("POST", "/v1/items", {"id": f"long-{width}", "text": f"see {address} {'and so on ' * 50}"})
+    visit.log_in()
+    visit.page.set_viewport_size({"width": width, "height": 900})
+    visit.page.goto("/console/items?text=example.com/aaaa")
+    assert visit.page.locator("table.items th").all_inner_texts() == ["Item", "Written", "Text", "Labels", "Status"]
+    table = visit.page.get_by_role("region", name="Table of items")
+    assert table.evaluate("one => one.scrollWidth <= one.clientWidth")
+    assert visit.page.locator(".clip").first.bounding_box()["height"] < 50  # type: ignore[index]
+
+
 @pytest.mark.parametrize(
     ("name", "place", "shows"),
     [

@@ -126,7 +126,7 @@ async def test_files_are_offered_for_what_is_asked(faced: Face) -> None:
     await faced.add_items(1, labels=(SPAM,))
     text = await page(faced, "label=spam")
     [table] = [link for link in links(text) if "format=csv" in link]
-    assert (await faced.client.get(table)).text.splitlines()[0] == "item_id,time,text,labels,status,author"
+    assert (await faced.client.get(table)).text.splitlines()[0] == "item_id,time,text,labels,status"
     [lines] = [link for link in links(text) if "format=jsonl" in link]
     assert len((await faced.client.get(lines)).text.splitlines()) == 1
 
