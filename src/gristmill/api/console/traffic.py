@@ -23,6 +23,9 @@ STEP_MS = 300_000
 INTERVALS = 288
 """A day in steps of five minutes."""
 
+SHOWN_MIN = 13
+"""An hour, and the running interval."""
+
 INTERVALS_PER_READ = 12
 """A few milliseconds of the reading thread, which others need too."""
 
@@ -44,11 +47,17 @@ class DayOfTraffic(msgspec.Struct, frozen=True):
 
     @property
     def series(self) -> list[list[float | None]]:
-        """Times, records that came in and runs that ended, the latter two per minute; None where nobody can tell."""
+        """Times, records that came in and runs that ended, the latter two per minute; None where nobody can tell.
+
+        It begins where something happens, or SHOWN_MIN intervals ago: a young store shows more than a needle.
+        """
+        latest = len(self.intervals) - SHOWN_MIN
+        busy = [index for index, one in enumerate(self.intervals) if one.appended or one.ended]
+        shown = self.intervals[max(0, min([latest, *(index - 1 for index in busy[:1])])) :]
         return [
-            [one.at_ms for one in self.intervals],
-            self._per_minute([one.appended for one in self.intervals]),
-            self._per_minute([one.ended for one in self.intervals]),
+            [one.at_ms for one in shown],
+            self._per_minute([one.appended for one in shown]),
+            self._per_minute([one.ended for one in shown]),
         ]
 
     @property

@@ -66,7 +66,7 @@ async def test_traffic_of_the_day_is_drawn_and_asked_for_once(faced: Face, monke
     await faced.add_items(1, 2, ended_at_ms=faced.clock.now_ms())
     faced.clock.advance(5 * MINUTE_MS)
     times, came, ended = json.loads(re.search(r'data-series="(\[.*?\])"', await show(faced))[1])  # type: ignore[index]
-    assert (len(times), came[-2], ended[-2], sum(came), sum(ended)) == (289, 2.0, 0.4, 2.0, 0.4)
+    assert (len(times), came[-2], ended[-2], sum(came), sum(ended)) == (13, 2.0, 0.4, 2.0, 0.4)
     count, asked = faced.store.front.traffic.count, []
 
     async def listen(**window: Any) -> Any:
@@ -91,6 +91,20 @@ async def test_whatever_comes_in_counts_at_once_files_too_but_nothing_twice(face
     assert "30 in, 0 ended in 24 h" in await show(faced), "it is asked once a second at most"
     faced.clock.advance(1_000)
     assert "35 in, 0 ended in 24 h" in await show(faced)
+
+
+async def test_the_day_is_drawn_from_where_something_happens(faced: Face) -> None:
+    async def draw() -> list[float]:
+        found: list[float] = json.loads(re.search(r'data-series="(\[.*?\])"', await show(faced))[1])[0]  # type: ignore[index]
+        return found
+
+    assert len(await draw()) == 13, "the last hour where nothing has happened"
+    began_ms = faced.clock.now_ms()
+    await faced.store.log.append("items", [NewRecord(b"{}")])
+    faced.clock.advance(3 * 60 * MINUTE_MS)
+    assert (await draw())[0] < began_ms < (await draw())[2]
+    faced.clock.advance(20 * 60 * MINUTE_MS)
+    assert len(await draw()) == 23 * 12 + 2
 
 
 async def test_a_dead_letter_counts_whoever_serves_its_topic(faced: Face) -> None:
