@@ -93,6 +93,22 @@ def test_a_person_logs_in_and_comes_to_where_they_wanted(visit: Visit) -> None:
     expect(visit.page).to_have_url(re.compile(r"/console/login$"))
 
 
+def test_a_link_fills_in_its_token_and_a_person_presses_the_button(visit: Visit) -> None:
+    asked: list[str] = []
+    visit.page.on("request", lambda request: asked.append(request.url))
+    visit.page.goto(f"/console/login#token={visit.service.token}")
+    expect(visit.page.get_by_role("button", name="Log in")).to_be_focused()
+    expect(visit.page.get_by_text("has filled in its token")).to_be_visible()
+    assert visit.page.url.endswith("/console/login"), "nobody reads it over a shoulder, or sends it on"
+    visit.page.keyboard.press("Enter")
+    visit.page.wait_for_selector(".side")
+    assert [url for url in asked if visit.service.token in url.partition("#")[0]] == []
+    for odd in ("#token=", "#token=gm_x_y", "#tok=gm_1_2", "#token=%3Cb%3E"):
+        visit.page.goto("about:blank")
+        visit.page.goto(f"/console/login{odd}")
+        expect(visit.page.locator("#token")).to_have_value("")
+
+
 def test_a_wrong_token_is_told_where_it_was_typed(visit: Visit) -> None:
     visit.page.goto("/console/login")
     visit.page.fill("#token", "gm_nobody_nothing")

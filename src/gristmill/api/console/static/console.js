@@ -271,6 +271,17 @@
     }
   };
 
+  // A link may bring the token behind `#`, which no server gets to see. A person presses the button: whoever sends such
+  // a link must not log somebody in unasked.
+  const takeToken = () => {
+    const field = one("#token"), found = /^#token=(gm_[0-9a-f]+_[0-9a-f]+)$/.exec(location.hash);
+    if (!field || !found) return;
+    history.replaceState(null, "", location.pathname + location.search);
+    field.value = found[1];
+    one("[data-from-link]").hidden = false;
+    one("button[type=submit]", field.form).focus();
+  };
+
   const dress = (within) => { writeTimes(within); drawCharts(); };
 
   document.addEventListener("click", (event) => {
@@ -290,6 +301,7 @@
     dress(document);
     watchSwaps();
     watchPalette();
+    takeToken();
     confirmSession();
     setInterval(refresh, LIVE_MS);
     setInterval(() => { if (!document.hidden) writeTimes(); }, LIVE_MS);
