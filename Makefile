@@ -23,7 +23,7 @@ setup: $(INSTALLED) ## create .venv and install everything (needs only Python >=
 $(INSTALLED): pyproject.toml scripts/setup.sh
 	@scripts/setup.sh
 
-demo: $(INSTALLED) ## run the flow `screen` over sample posts and show what it found
+demo: $(INSTALLED) ## label sample posts, show what was found, and serve the console over it (Ctrl-C ends it)
 	@$(BIN)/gristmill demo
 
 test: $(INSTALLED) ## everything but crash loops and real servers

@@ -122,15 +122,6 @@ def test_a_head_is_trained_and_used_once_it_is_active(worked: Path, tmp_path: Pa
     assert "same answer for 12 texts" in output("eval", *options)
 
 
-def test_the_demo_ends_with_what_to_do_next(tmp_path: Path) -> None:
-    shown = output("demo", "--state", tmp_path / "state")
-    assert "records                     60" in shown or "60" in shown.split("\n")[0]
-    for label in ("spam:", "toxic:", "duplicate:", "near-duplicate:", "pii:", "low-quality:", "languages:"):
-        assert label in shown
-    assert "gristmill run --input YOUR.csv" in shown
-    assert len(read_lines(tmp_path / "state" / "demo.jsonl")) == 60
-
-
 def test_a_dead_letter_desk_that_is_empty_says_so(worked: Path) -> None:
     assert "no dead letters" in output("dlq", "ls", "--state", worked / "state")
     assert "quarantine is empty" in output("dlq", "quarantine", "--state", worked / "state")

@@ -26,7 +26,7 @@ EXIT_INTERRUPTED = 130
 
 COMMANDS = {
     "run": ("run:run", "Work off a file: labels and scores for each of its lines."),
-    "demo": ("demo:demo", "Run the flow `screen` over sample posts and show what it found."),
+    "demo": ("demo:demo", "Label sample posts, show what was found, and serve the console over it."),
     "show": ("items:show", "Show an item: text, labels, fields."),
     "explain": ("items:explain", "Tell why each task of an item ran, was skipped or failed."),
     "eval": ("evaluate:evaluate", "Compare labels with the truth: precision, recall, F1, thresholds."),

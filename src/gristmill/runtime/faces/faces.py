@@ -14,6 +14,7 @@ from gristmill.runtime.background import BackgroundService, Rhythm
 from gristmill.runtime.background.credentials import CredentialRenewal
 from gristmill.runtime.background.metrics import last_success_gauge
 from gristmill.runtime.faces.board import HealthBoard
+from gristmill.runtime.faces.greeting import Greet, greet
 from gristmill.runtime.retention import RetentionFace
 from gristmill.runtime.settings_faces import CredentialsSection
 from gristmill.runtime.spec import GroupSpec
@@ -69,7 +70,9 @@ class Faces:
         ConfigError: an address cannot be listened on, or a service of a flow cannot be built.
     """
 
-    def __init__(self, spec: GroupSpec, registry: Registry, board: HealthBoard, clock: Clock) -> None:
+    def __init__(
+        self, spec: GroupSpec, registry: Registry, board: HealthBoard, clock: Clock, *, greet: Greet = greet
+    ) -> None:
         self._board = board
         self._faces: list[Face] = []
         self._main: asyncio.Task[None] | None = None
@@ -77,7 +80,7 @@ class Faces:
             # Only here, since a web framework takes its time to import.
             from gristmill.runtime.faces.http import HttpFace
 
-            self._faces.append(HttpFace(spec, registry, board, clock))
+            self._faces.append(HttpFace(spec, registry, board, clock, greet=greet))
         if spec.settings.credentials.command:
             self._add_renewal(spec.settings.credentials, clock)
         if spec.settings.store.retention.enabled:

@@ -31,7 +31,8 @@ from gristmill.runtime.composition.scoring import build_scorer, warm_up
 from gristmill.runtime.composition.stores import Store, open_sqlite
 from gristmill.runtime.faces.backlog import BacklogWatch
 from gristmill.runtime.faces.board import HealthBoard
-from gristmill.runtime.faces.first_token import make_first_token
+from gristmill.runtime.faces.first_token import is_locked_out, make_first_token
+from gristmill.runtime.faces.greeting import Greet, greet
 from gristmill.runtime.faces.web import WebServer, bind, is_loopback
 from gristmill.runtime.spec import GroupSpec
 from gristmill.runtime.telemetry import render_metrics
@@ -51,8 +52,11 @@ class HttpFace:
         ConfigError: an address cannot be listened on, or a route has no guard.
     """
 
-    def __init__(self, spec: GroupSpec, registry: Registry, board: HealthBoard, clock: Clock) -> None:
+    def __init__(
+        self, spec: GroupSpec, registry: Registry, board: HealthBoard, clock: Clock, *, greet: Greet = greet
+    ) -> None:
         self._spec = spec
+        self._greet = greet
         self._clock = clock
         self._registry = registry
         self._board = board
@@ -84,15 +88,15 @@ class HttpFace:
         if self._main is not None:
             return
         token = await make_first_token(self._store.front.tokens, self._clock)
+        if await is_locked_out(self._store.front.tokens):
+            _log.warning("every token was revoked: make one with `gristmill token create NAME --role admin`")
         await self._sources.refresh()
         await self._web.start()
         self._address.write_text(f"{self.url}\n", encoding="utf-8")
         if not is_loopback(self._bound):
             _log.warning("the API is reached from other machines, without TLS", address=self.url)
         self._main = asyncio.create_task(self._run(), name="http")
-        print(f"gristmill: serving on {self.url}", flush=True)
-        if token is not None:
-            print(f"gristmill: admin token, shown this once: {token}", flush=True)
+        self._greet(self.url, token)
 
     async def join(self) -> None:
         """Return when it has stopped; raise what ended it otherwise."""

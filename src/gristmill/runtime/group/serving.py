@@ -19,6 +19,7 @@ from gristmill.runtime.composition.resources import find_providers, refuse_missi
 from gristmill.runtime.composition.sources import publish_folder
 from gristmill.runtime.faces.board import HealthBoard
 from gristmill.runtime.faces.faces import Faces
+from gristmill.runtime.faces.greeting import Greet, greet
 from gristmill.runtime.garbage import collect_periodically
 from gristmill.runtime.group.launching import make_group
 from gristmill.runtime.group.lifecycle import StopSignals, serve
@@ -34,16 +35,27 @@ FAST_IN_FLIGHT = 512
 _log = structlog.get_logger()
 
 
-def serve_topics(loaded: LoadedSettings, *, flow_files: Sequence[str], topic: str | None, plans: Sequence[str]) -> None:
+def serve_topics(
+    loaded: LoadedSettings,
+    *,
+    flow_files: Sequence[str],
+    topic: str | None = None,
+    plans: Sequence[str] = (),
+    further: Sequence[Generator] = (),
+    greet: Greet = greet,
+) -> None:
     """Run a group in a state folder that the caller has locked, until a signal asks it to stop.
 
+    Args:
+        further: generators that are served too, though no flow brings them.
+        greet: is told where the API answers.
     Raises:
         ConfigError, UsageError: it cannot start.
         Unavailable: a process died too often, or the disk of the state folder is full.
     """
     registry = load_flows(loaded.settings, flow_files=flow_files).registry
     published_to = _plans_of_items(loaded, registry)
-    generators = choose_generators(registry, topic=topic, plans=plans, published_to=published_to)
+    generators = (*choose_generators(registry, topic=topic, plans=plans, published_to=published_to), *further)
     used = used_part(registry, generators)
     refuse_missing(used, find_providers())
     if not any(need.port is LLM for need in used.needs()):
@@ -53,7 +65,7 @@ def serve_topics(loaded: LoadedSettings, *, flow_files: Sequence[str], topic: st
         state_dir=settings.main.state_dir, settings=settings, flow_files=tuple(flow_files), generators=generators
     )
     with spec.folder.naming_a_full_disk():
-        run_async(_serve(spec, used))
+        run_async(_serve(spec, used, greet))
 
 
 def choose_generators(
@@ -101,7 +113,7 @@ def _refuse_unknown(registry: Registry, plans: Sequence[str], *, of: str) -> Non
             raise UsageError(of, value=key, advice=advise_known(key, registry.plans))
 
 
-async def _serve(spec: GroupSpec, registry: Registry) -> None:
+async def _serve(spec: GroupSpec, registry: Registry, greet: Greet) -> None:
     clock = SystemClock()
     signals = StopSignals()
     signals.install()
@@ -114,7 +126,8 @@ async def _serve(spec: GroupSpec, registry: Registry) -> None:
         _log.warning(warning)
     _log.info("group starts", topics=[generator.topic for generator in spec.generators])
     group = make_group(spec, registry, clock)
-    faces = Faces(spec, registry, HealthBoard(group.health, clock, is_stopping=signals.first.is_set), clock)
+    board = HealthBoard(group.health, clock, is_stopping=signals.first.is_set)
+    faces = Faces(spec, registry, board, clock, greet=greet)
     try:
         await faces.start()
         await serve(

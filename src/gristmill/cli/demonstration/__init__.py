@@ -1,0 +1,1 @@
+"""What `gristmill demo` puts into its state folder, and how it shows that in the console."""
