@@ -121,36 +121,60 @@ class _Server(uvicorn.Server):
 
 
 class _BoundedProtocol(HttpToolsProtocol):
-    """Closes connections whose head is too long or too slow: the parser itself would keep any number of bytes."""
+    """Closes connections that send too much or too slowly: the parser itself would keep any number of bytes.
 
-    _head_bytes = 0
+    The time for a head runs from the start of the connection, and again from each answer, whatever comes meanwhile.
+    """
+
+    _loose_bytes = 0
+    """Since the last part of a body, or the beginning of a request: a head, or what nobody asked for behind a body."""
+
     _is_in_head = True
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._deadline = self.loop.call_later(HEAD_TIMEOUT_S, self._on_deadline)
+        self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._deadline.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self._is_in_head:
-            self._head_bytes += len(data)
-            if self._head_bytes > HEAD_BYTES_MAX + len(data):
+        self._loose_bytes += len(data)
+        if self._loose_bytes > HEAD_BYTES_MAX + len(data):
+            if self._is_in_head:
                 self.transport.write(TOO_LARGE)
-                self.transport.close()
-                return
+            self.transport.close()
+            return
         super().data_received(data)
 
     def on_message_begin(self) -> None:
-        self._is_in_head, self._head_bytes = True, 0
+        self._is_in_head, self._loose_bytes = True, 0
         super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        # What comes behind a body would be kept with the head, and nobody reads it.
+        if self._is_in_head:
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         self._is_in_head = False
         self._deadline.cancel()
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._loose_bytes = 0
+        super().on_body(body)
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        # Otherwise the next request is here already, and being answered.
+        if self.cycle.response_complete:
+            self._deadline.cancel()
+            self._await_head()
+
+    def _await_head(self) -> None:
+        self._deadline = self.loop.call_later(HEAD_TIMEOUT_S, self._on_deadline)
 
     def _on_deadline(self) -> None:
         if not self.transport.is_closing():
