@@ -1,4 +1,4 @@
-"""Whoever sends slowly, or more than a request holds, gets no place and no memory, whichever request of a connection."""
+"""Whoever sends slowly or too much gets no place and no memory, whichever request of a connection it is."""
 
 import asyncio
 from collections.abc import AsyncIterator
