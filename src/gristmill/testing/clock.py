@@ -22,6 +22,7 @@ class FakeClock:
     def __init__(self, *, start_ms: int = START_MS, is_jumping: bool = False) -> None:
         self._start_us = start_ms * 1_000
         self._now_us = self._start_us
+        self._set_us = 0
         self._is_jumping = is_jumping
         self._is_looking = False
         self._waits: list[tuple[int, int, asyncio.Future[None]]] = []
@@ -30,7 +31,7 @@ class FakeClock:
 
     def now_ms(self) -> int:
         """Return UTC epoch milliseconds."""
-        return self._now_us // 1_000
+        return (self._now_us + self._set_us) // 1_000
 
     def monotonic_us(self) -> int:
         """Return microseconds since this clock was made."""
@@ -59,6 +60,10 @@ class FakeClock:
         while self._waits and self._waits[0][0] <= target_us:
             self._end_earliest()
         self._now_us = target_us
+
+    def set_wall(self, change_ms: int) -> None:
+        """Put the wall time forward or back, as an administrator does; no wait ends by that."""
+        self._set_us += change_ms * 1_000
 
     async def somebody_waits(self) -> None:
         """Return once a task waits for this clock."""

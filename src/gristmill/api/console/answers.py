@@ -16,6 +16,8 @@ __all__ = ["HOME", "LOGIN", "html", "is_local", "login_path", "redirect", "stati
 HOME = "/console"
 LOGIN = "/console/login"
 NEXT_CHARS_MAX = 2_000
+AS_IT_IS = "".join(chr(code) for code in range(33, 127))
+"""What stands in an address already: headers hold nothing else."""
 
 POLICY = "; ".join(
     [
@@ -69,7 +71,8 @@ def redirect(
         is_partial: a script asked for a part of a page, so the whole page has to be told to go.
     """
     cookies = [] if session is None else [_session(session, path=cookie_path, is_secure=is_secure)]
-    where = {"HX-Redirect": url} if is_partial else {"Location": url}
+    place = urllib.parse.quote(url, safe=AS_IT_IS)
+    where = {"HX-Redirect": place} if is_partial else {"Location": place}
     return Response(
         b"",
         status_code=204 if is_partial else 303,
@@ -86,7 +89,9 @@ def login_path(after: str) -> str:
 def is_local(path: str) -> bool:
     """Whether a path leads to a page of this console and nowhere else."""
     is_plain = len(path) <= NEXT_CHARS_MAX and "\\" not in path and path.isprintable()
-    return is_plain and (path == HOME or path.startswith((f"{HOME}/", f"{HOME}?")))
+    # A browser takes `..` away, escaped or not, and would go elsewhere.
+    steps = urllib.parse.unquote(path.partition("?")[0]).split("/")
+    return is_plain and ".." not in steps and (path == HOME or path.startswith((f"{HOME}/", f"{HOME}?")))
 
 
 def _session(token: str, *, path: str, is_secure: bool) -> Cookie:

@@ -30,7 +30,7 @@ class Console:
 
     Attributes:
         base_path: what a proxy puts in front of every path, such as `/gristmill`; empty for none.
-        logins: how often each address may try a token.
+        logins: how often each address may try a token that is not good.
         pace: how quickly records come and go, over the last minute.
         traffic: how much came and went, over the last day.
         started_at_ms: since when this process serves.

@@ -16,8 +16,8 @@ __all__ = ["SESSION_COOKIE", "TokenGate", "is_same_origin"]
 SESSION_COOKIE = "gristmill_token"
 """Holds the token of a browser that has logged in; set it HttpOnly and SameSite=Strict."""
 
-REMEMBERED_MS = 1_000
-"""A revoked token stops working within this time; a busy one is looked up once in it."""
+REMEMBERED_US = 1_000_000
+"""A revoked token stops working within this time, wherever the wall clock goes; a busy one is looked up once in it."""
 
 REMEMBERED_MAX = 1_000
 SAFE_METHODS = ("GET", "HEAD")
@@ -74,12 +74,12 @@ class TokenGate:
         return Principal(stored.token_id, stored.name, stored.role, stored.tenant)
 
     async def _look_up(self, token_id: str) -> StoredToken | None:
-        now_ms = self._clock.now_ms()
-        until_ms, stored = self._known.get(token_id, (0, None))
-        if now_ms < until_ms:
+        now_us = self._clock.monotonic_us()
+        until_us, stored = self._known.get(token_id, (0, None))
+        if now_us < until_us:
             return stored
         stored = await self._tokens.find(token_id)
-        self._known[token_id] = (now_ms + REMEMBERED_MS, stored)
+        self._known[token_id] = (now_us + REMEMBERED_US, stored)
         self._known.move_to_end(token_id)
         while len(self._known) > REMEMBERED_MAX:
             self._known.popitem(last=False)

@@ -1,5 +1,6 @@
 """Getting in and out of the console, and what every answer of it says to browsers."""
 
+import urllib.parse
 from collections.abc import AsyncIterator
 
 import pytest
@@ -61,6 +62,33 @@ async def test_guessing_tokens_is_slowed_down(faced: Face) -> None:
     assert (await faced.client.post("/console/login", data={"token": "x"}, headers=OURS)).status_code == 401
 
 
+async def test_whoever_guesses_keeps_nobody_else_out(faced: Face) -> None:
+    for _ in range(4):
+        await faced.client.post("/console/login", data={"token": "x"}, headers=OURS)
+    answer = await faced.client.post("/console/login", data={"token": await secret(faced)}, headers=OURS)
+    assert answer.status_code == 303, "behind a proxy all have one address"
+
+
+async def test_a_session_ends_with_its_token_wherever_the_clock_goes(faced: Face) -> None:
+    token = await secret(faced)
+    faced.client.cookies.set(SESSION_COOKIE, token)
+    assert (await faced.client.get("/console")).status_code == 200
+    faced.clock.set_wall(-3_600_000)
+    await faced.store.front.tokens.revoke(token.split("_")[1], at_ms=faced.clock.now_ms())
+    faced.clock.advance(1_000)
+    assert (await faced.client.get("/console")).status_code == 303
+
+
+@pytest.mark.parametrize("wanted", ["/console/items?text=日本", "/console/items?author=é b"])
+async def test_the_way_back_may_hold_any_letters(faced: Face, wanted: str) -> None:
+    answer = await faced.client.post(
+        "/console/login", data={"token": await secret(faced), "next": wanted}, headers=OURS
+    )
+    assert answer.status_code == 303
+    assert urllib.parse.unquote(answer.headers["location"]) == wanted
+    assert answer.headers["location"].isascii()
+
+
 async def test_whoever_is_not_logged_in_is_led_to_the_door_and_back(faced: Face) -> None:
     answer = await faced.client.get("/console/dead-letters?q=a%20b")
     assert answer.headers["location"] == "/console/login?next=%2Fconsole%2Fdead-letters%3Fq%3Da%2520b"
@@ -88,6 +116,9 @@ async def test_whoever_is_not_logged_in_is_led_to_the_door_and_back(faced: Face)
         "javascript:alert(1)",
         "/console/\r\nX: y",
         "/console/" + "a" * 3_000,
+        "/console/..//evil.example",
+        "/console/%2e%2e/v1/items:export",
+        "/console/x/.%2E/..",
     ],
 )
 async def test_the_way_back_never_leaves_the_console(faced: Face, wanted: str) -> None:

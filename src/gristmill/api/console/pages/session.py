@@ -16,10 +16,11 @@ async def _show_login(console: Console, call: Call) -> View:
 
 
 async def _log_in(console: Console, call: Call) -> View | Redirect:
-    console.logins.take(call.client)
     form = await read_form(call)
     after, token = _after(form.get("next", "")), form.get("token", "").strip()
     if await console.services.gate.find(token) is None:
+        # Only what is wrong counts: behind a proxy all have one address, and nobody may keep the others out.
+        console.logins.take(call.client)
         return View(TEMPLATE, status=401, after=after, fault="This token is not known here, or it was revoked.")
     return Redirect(after, session=token)
 
