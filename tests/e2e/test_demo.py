@@ -120,6 +120,17 @@ def test_a_terminal_gets_the_console_until_ctrl_c(state: Path) -> None:
             items_seen_with(token, url)
 
 
+def test_a_dead_letter_is_dropped_for_a_reason_that_the_log_keeps(state: Path) -> None:
+    for wrong in (["1"], ["1", "--reason", " "], ["7", "--reason", "no such letter"]):
+        assert run("dlq", "drop", *wrong, "--state", state).returncode == 2
+    assert output("dlq", "drop", "1", "--reason", "the flat is sold", "--state", state) == "dropped: 1\n"
+    assert "no dead letters" in output("dlq", "ls", "--state", state)
+    assert run("dlq", "drop", "1", "--reason", "again", "--state", state).returncode == 2
+    [line] = [line for line in read_lines(state / "gristmill.log") if line["event"] == "dead letter"]
+    assert (line["status"], line["reason"]) == ("dropped", "the flat is sold")
+    assert line["actor"].endswith("at the command line")
+
+
 def items_seen_with(token: str, url: str) -> int:
     request = urllib.request.Request(f"{url}/v1/items?limit=200", headers={"Authorization": f"Bearer {token}"})
     with urllib.request.urlopen(request, timeout=30) as answer:

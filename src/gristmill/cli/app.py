@@ -36,7 +36,7 @@ COMMANDS = {
     "flows": ("catalogue:flows_app", "List flows with their plans and generators."),
     "check": ("configuration:check", "Check settings, flows and rule files without starting anything."),
     "config": ("configuration:app", "Show settings, and where each value came from."),
-    "dlq": ("dead_letters:app", "List, show and requeue records that were given up."),
+    "dlq": ("dead_letters:app", "List, show, requeue and drop records that were given up."),
     "token": ("tokens:app", "Create, list and revoke the tokens of the API."),
     "up": ("up:up", "Start the process group over the topics of its generators."),
     "backup": ("upkeep.backup:backup", "Write everything that the state folder keeps into one file."),

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 
 import pytest
+from structlog.testing import capture_logs
 
 from gristmill.domain.commit import Quarantine
 from gristmill.domain.log import DeadLetter, Diagnosis, NewRecord
@@ -54,7 +55,10 @@ async def test_a_dead_letter_is_shown_and_requeued(faced: Face) -> None:
 
 async def test_a_dropped_dead_letter_is_gone(faced: Face) -> None:
     number = (await bury(faced)).dead_letter_id
-    assert (await faced.client.post(f"/v1/dead-letters/{number}/drop")).json()["status"] == "dropped"
+    with capture_logs() as told:
+        answer = await faced.client.post(f"/v1/dead-letters/{number}/drop?reason=a+test")
+    assert answer.json()["status"] == "dropped"
+    assert [line["reason"] for line in told if line["event"] == "dead letter"] == ["a test"]
     assert (await faced.client.get(f"/v1/dead-letters/{number}")).status_code == 404
 
 

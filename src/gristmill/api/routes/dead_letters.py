@@ -8,6 +8,7 @@ from gristmill.api.reading.letters import Closing, close_letter, find_letter, vi
 from gristmill.api.services import Services
 from gristmill.api.shapes.letters import (
     DoneView,
+    DropQuery,
     FailureView,
     LetterQuery,
     LettersView,
@@ -46,8 +47,8 @@ async def _requeue_letter(services: Services, call: Call) -> Reply:
 
 
 async def _drop_letter(services: Services, call: Call) -> Reply:
-    """Close it for good; its record never comes back."""
-    return await _close(services, call, "dropped")
+    """Close it for good; its record never comes back. The reason goes to the log, with the name of the token."""
+    return await _close(services, call, "dropped", reason=call.read_query(DropQuery).reason)
 
 
 async def _list_quarantine(services: Services, call: Call) -> Reply:
@@ -79,9 +80,9 @@ async def _find(services: Services, call: Call) -> DeadLetter:
     return await find_letter(services.log, call.principal, call.number("dead_letter_id"))
 
 
-async def _close(services: Services, call: Call, closing: Closing) -> Reply:
+async def _close(services: Services, call: Call, closing: Closing, *, reason: str = "") -> Reply:
     letter = await _find(services, call)
-    if not await close_letter(services.log, call.principal, letter, closing):
+    if not await close_letter(services.log, call.principal, letter, closing, reason=reason):
         raise problem("conflict", f"dead letter {letter.dead_letter_id} is no longer open")
     return reply(DoneView(str(letter.dead_letter_id), closing))
 
@@ -147,6 +148,7 @@ DEAD_LETTER_OPERATIONS = (
         summary="Close a dead letter for good",
         access="operator",
         handle=_drop_letter,
+        query=DropQuery,
         answer=DoneView,
         problems=("not-found", "conflict"),
     ),

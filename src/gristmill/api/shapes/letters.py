@@ -9,6 +9,7 @@ from msgspec import Meta
 
 __all__ = [
     "DoneView",
+    "DropQuery",
     "FailureView",
     "LetterQuery",
     "LetterView",
@@ -19,6 +20,13 @@ __all__ = [
 ]
 
 PAGE_MAX = 200
+REASON_CHARS_MAX = 500
+
+
+class DropQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a record is dropped."""
+
+    reason: Annotated[str, Meta(max_length=REASON_CHARS_MAX, description="goes to the log with the token's name")] = ""
 
 
 class LetterQuery(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,7 +1,8 @@
-"""`gristmill dlq`: records that were given up, and records that never became an item."""
+"""`gristmill dlq`: records that were given up, and what to do with them; and those that never became an item."""
 
 from __future__ import annotations
 
+import getpass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -9,15 +10,18 @@ from typing import Annotated
 from cyclopts import App, Parameter
 from rich.table import Table
 
+from gristmill.api.reading.letters import close_letter
 from gristmill.cli.app import EXIT_OK
 from gristmill.cli.consoles import plain_console, write_out_steering
 from gristmill.cli.options import ConfigFile, StateDir, load
 from gristmill.domain.errors import UsageError
+from gristmill.domain.front.access import EVERY_TENANT, Principal
 from gristmill.domain.log import DeadLetter
 from gristmill.ports.log import Log
 from gristmill.runtime.folder import StateFolder
 from gristmill.runtime.loop import run_async
 from gristmill.runtime.reading.lookup import open_for_reading
+from gristmill.runtime.telemetry import configure_logging
 
 __all__ = ["app"]
 
@@ -97,6 +101,35 @@ def _requeue_letters(
     return EXIT_OK
 
 
+@app.command(name="drop")
+def _drop_letter(
+    number: Annotated[int, Parameter(help="As `dlq ls` lists it.")],
+    /,
+    *,
+    reason: Annotated[str, Parameter(help="Why nobody needs it any more; kept in the log of the state folder.")],
+    state: StateDir = None,
+    config: ConfigFile = None,
+) -> int:
+    """Close one of them for good: its record never comes back."""
+    if not reason.strip():
+        raise UsageError("reason", value=reason, advice="say why: it is all that will be left")
+    settings = load(state=state, config=config).settings
+    folder = StateFolder(Path(settings.main.state_dir))
+
+    async def drop() -> bool:
+        async with open_for_reading(folder, settings) as store:
+            letters = await store.log.dead_letters(after=number - 1, limit=1)
+            if not letters or letters[0].dead_letter_id != number:
+                return False
+            configure_logging("main", level="info", file=Path(settings.main.log_file or folder.log_file))
+            return await close_letter(store.log, _whoever_calls(), letters[0], "dropped", reason=reason.strip())
+
+    if not run_async(drop()):
+        raise UsageError("dead letter", value=number, advice="see `gristmill dlq ls`")
+    print(f"dropped: {number}")
+    return EXIT_OK
+
+
 @app.command(name="quarantine")
 def _list_quarantine(*, limit: Limit = 100, state: StateDir = None, config: ConfigFile = None) -> int:
     """List records that never became an item, with every fault found and how they begin."""
@@ -114,6 +147,11 @@ def _list_quarantine(*, limit: Limit = 100, state: StateDir = None, config: Conf
 
     run_async(read())
     return EXIT_OK
+
+
+def _whoever_calls() -> Principal:
+    """Return who works at this machine, who may do anything here."""
+    return Principal("", f"{getpass.getuser()} at the command line", "admin", EVERY_TENANT)
 
 
 async def _list_all(log: Log, topic: str) -> list[int]:

@@ -10,6 +10,8 @@ from msgspec import Struct
 
 from gristmill import Flow, Item, Plan, Skip, cell, task
 
+__all__ = ["Prices", "flow", "prices", "read_amount"]
+
 AMOUNT = re.compile(r"[$€£]\s?(\d[\d.,]*\d|\d)|(\d[\d.,]*\d|\d)\s?[€£]")
 
 
