@@ -6,6 +6,7 @@ from gristmill.adapters.memory import MemoryStore
 from gristmill.ports.definitions import Definitions
 from gristmill.testing.clock import FakeClock
 from gristmill.testing.contracts import (
+    ApartContract,
     Backend,
     CacheContract,
     CommitContract,
@@ -41,6 +42,13 @@ class TestMemoryState(_Memory, StateContract):
 
 class TestMemoryCommit(_Memory, CommitContract):
     pass
+
+
+class TestMemoryApart(ApartContract):
+    @pytest.fixture
+    async def backend(self, clock: FakeClock) -> Backend:
+        store = MemoryStore(clock, is_log_apart=True)
+        return Backend(store.log, store.state, store.cache, clock)
 
 
 class TestMemorySharing(_Memory, SharingContract):

@@ -9,6 +9,7 @@ from gristmill.adapters.sqlite import SqliteStore
 from gristmill.ports.definitions import Definitions
 from gristmill.testing.clock import FakeClock
 from gristmill.testing.contracts import (
+    ApartContract,
     Backend,
     CacheContract,
     CommitContract,
@@ -46,6 +47,15 @@ class TestSqliteState(_Sqlite, StateContract):
 
 class TestSqliteCommit(_Sqlite, CommitContract):
     pass
+
+
+class TestSqliteApart(ApartContract):
+    @pytest.fixture
+    async def backend(self, clock: FakeClock, tmp_path: Path) -> AsyncIterator[Backend]:
+        path = tmp_path / "store.sqlite"
+        store = SqliteStore.open(path, clock=clock, owner="me", synchronous="NORMAL", is_log_apart=True)
+        yield Backend(store.log, store.state, store.cache, clock)
+        await store.close()
 
 
 class TestSqliteSharing(_Sqlite, SharingContract):

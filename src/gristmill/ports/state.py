@@ -10,6 +10,7 @@ from gristmill.domain.contribution import Resolved
 from gristmill.domain.ids import ItemId, RunId, Segment
 from gristmill.domain.input_key import TENANT_DEFAULT, InputKey
 from gristmill.domain.item import Item
+from gristmill.domain.log import Lease
 from gristmill.domain.run import Event
 
 __all__ = ["COMMITS_PER_CALL_MAX", "INPUT_IDS_PER_CALL_MAX", "State"]
@@ -21,7 +22,8 @@ INPUT_IDS_PER_CALL_MAX = 1_000
 class State(Protocol):
     """Items, runs, cells, events, contributions, effects, quarantine and id segments.
 
-    `capabilities` may hold `shares_log` (a commit accepts its log record itself) and `durable`.
+    `capabilities` may hold `shares_log` (a commit guards and accepts its log record itself) and `durable`. Without
+    `shares_log` the log is apart: a commit does not know of leases, and only `fence` keeps late holders out.
     All methods raise `Unavailable` when nothing was done and a retry is safe.
     """
 
@@ -64,6 +66,14 @@ class State(Protocol):
 
         That is: stored with a status other than `failed`, by a commit that did not accept their record. A Run that was
         committed together with the acceptance of its record is not found, since nobody will ever ask for it.
+        """
+        ...
+
+    async def fence(self, leases: Sequence[Lease], *, until_ms: int) -> None:
+        """Refuse, until a time, what earlier holders of these records bring: their commits are Fenced from now on.
+
+        For a log that is apart; call it before work on records that come again, and before `ended`. Durable once
+        returned. With `shares_log` there is nothing to do, since every commit looks at its lease.
         """
         ...
 

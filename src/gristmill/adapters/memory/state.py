@@ -28,6 +28,7 @@ from gristmill.domain.contribution import Resolved
 from gristmill.domain.ids import ItemId, RunId, Segment, decide_segment
 from gristmill.domain.input_key import TENANT_DEFAULT, InputKey
 from gristmill.domain.item import Item
+from gristmill.domain.log import Lease
 from gristmill.domain.run import Effect, Event, RunStatus
 
 __all__ = ["MemoryState"]
@@ -46,10 +47,11 @@ class _Run(NamedTuple):
 class MemoryState:
     """See `ports.state.State`. Use it from one event loop."""
 
-    capabilities = frozenset({"shares_log"})
-
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, *, is_log_apart: bool = False) -> None:
+        self.capabilities = frozenset() if is_log_apart else frozenset({"shares_log"})
         self._ledger = ledger
+        self._is_log_apart = is_log_apart
+        self._fences: dict[tuple[str, str, int], int] = {}
         self._items: dict[ItemId, Item] = {}
         self._ids: dict[InputKey, ItemId] = {}
         self._keys: dict[ItemId, InputKey] = {}
@@ -105,6 +107,12 @@ class MemoryState:
         segment = decide_segment(self._segments.get(namespace), day=day, step=step)
         self._segments[namespace] = (segment.day, segment.stop)
         return segment
+
+    async def fence(self, leases: Sequence[Lease], *, until_ms: int) -> None:
+        """Refuse what earlier holders of these records bring."""
+        for lease in leases if self._is_log_apart else ():
+            place = (lease.topic, lease.group, lease.offset)
+            self._fences[place] = max(lease.epoch, self._fences.get(place, 0))
 
     async def ended(self, run_ids: Sequence[RunId]) -> set[RunId]:
         """Return those run ids that ended well in a commit that did not accept their record."""
@@ -175,7 +183,7 @@ class MemoryState:
     def _refusal(self, commits: Sequence[Commit]) -> Fenced | Conflict | None:
         """Check the guards of entries that stand or fall together."""
         lease = commits[0].lease
-        if lease is not None and self._ledger.find(lease) is None:
+        if lease is not None and not self._holds(lease):
             return Fenced()
         for commit in commits:
             if isinstance(commit, RunCommit) and commit.is_new_item:
@@ -183,6 +191,11 @@ class MemoryState:
                 if known != commit.item.item_id:
                     return Conflict(known)
         return None
+
+    def _holds(self, lease: Lease) -> bool:
+        if self._is_log_apart:
+            return lease.epoch >= self._fences.get((lease.topic, lease.group, lease.offset), 0)
+        return self._ledger.find(lease) is not None
 
     def _note_open(self, commits: Sequence[Commit]) -> None:
         run_ids = {commit.run_id for commit in commits if isinstance(commit, RunCommit)}
@@ -196,7 +209,7 @@ class MemoryState:
             self._write_run(commit, body)
         else:
             self._write_quarantine(commit)
-        if commit.lease is not None and (isinstance(commit, Quarantine) or commit.accept):
+        if commit.lease is not None and not self._is_log_apart and (isinstance(commit, Quarantine) or commit.accept):
             self._ledger.accept(commit.lease)
 
     def _write_run(self, commit: RunCommit, body: bytes) -> None:
@@ -229,6 +242,9 @@ class MemoryState:
         )
 
     def _write_quarantine(self, commit: Quarantine) -> None:
+        place = (commit.generator, commit.position)
+        if self._is_log_apart and any((one.generator, one.position) == place for one in self._quarantined):
+            return
         self._quarantined.append(
             StoredQuarantine(
                 quarantine_id=len(self._quarantined) + 1,

@@ -13,11 +13,15 @@ __all__ = ["MemoryStore"]
 
 
 class MemoryStore:
-    """Log, state and cache that share one process memory; use it from one event loop."""
+    """Log, state and cache that share one process memory; use it from one event loop.
 
-    def __init__(self, clock: Clock) -> None:
+    Args:
+        is_log_apart: the state is used with another log than this one.
+    """
+
+    def __init__(self, clock: Clock, *, is_log_apart: bool = False) -> None:
         self.log = MemoryLog(clock)
-        self.state = MemoryState(self.log.ledger)
+        self.state = MemoryState(self.log.ledger, is_log_apart=is_log_apart)
         self.cache = MemoryCache(clock)
         self.front = MemoryFront(self.log, self.state, clock)
         self.definitions = MemoryDefinitions()

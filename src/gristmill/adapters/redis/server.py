@@ -79,7 +79,7 @@ class Script(msgspec.Struct, frozen=True):
 
 
 @cache
-def load_script(name: str) -> Script:
+def _load_script(name: str) -> Script:
     """Return a script of this package."""
     folder = files("gristmill.adapters.redis") / "lua"
     head = (folder / "head.lua").read_text(encoding="utf-8")
@@ -104,7 +104,7 @@ class RedisServer:
         Args:
             is_safe: a call whose answer got lost may be repeated.
         """
-        return await self.call(lambda: self._evaluate(load_script(name), keys, arguments), is_safe=is_safe)
+        return await self.call(lambda: self._evaluate(_load_script(name), keys, arguments), is_safe=is_safe)
 
     async def do(self, *command: Any) -> Any:
         """Run one command that may be repeated."""

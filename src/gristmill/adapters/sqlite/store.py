@@ -28,13 +28,22 @@ class SqliteStore:
     `<file>.owners` (who lives) and `<file>.bells` (how to wake them). Only the first two hold data.
     """
 
-    def __init__(self, writer: Writer, reader: Reader, doorbell: Doorbell, lock: OwnerLock, clock: Clock) -> None:
+    def __init__(
+        self,
+        writer: Writer,
+        reader: Reader,
+        doorbell: Doorbell,
+        lock: OwnerLock,
+        clock: Clock,
+        *,
+        is_log_apart: bool = False,
+    ) -> None:
         self._writer = writer
         self._reader = reader
         self._doorbell = doorbell
         self._lock = lock
         self.log = SqliteLog(writer, reader, doorbell, clock)
-        self.state = SqliteState(writer, reader)
+        self.state = SqliteState(writer, reader, is_log_apart=is_log_apart)
         self.cache = SqliteCache(writer, reader, clock)
         self.front = SqliteFront(writer, reader, self.log, clock)
         self.definitions = SqliteDefinitions(writer, reader)
@@ -49,9 +58,12 @@ class SqliteStore:
         owner: str,
         synchronous: Synchronous = "FULL",
         vfs: str | None = None,
+        is_log_apart: bool = False,
     ) -> SqliteStore:
         """Open a store, making it if need be, and register `owner` as living until it is closed.
 
+        Args:
+            is_log_apart: the state is used with another log than the one in the file.
         Raises:
             ConfigError: a network file system, not a store, a damaged file, another schema version.
             Unavailable: the file cannot be opened now.
@@ -71,7 +83,7 @@ class SqliteStore:
             turn.close()
             raise
         lock = OwnerLock.take(file.owners_folder, owner)
-        return cls(writer, Reader(file), Doorbell(file.bells_folder), lock, clock)
+        return cls(writer, Reader(file), Doorbell(file.bells_folder), lock, clock, is_log_apart=is_log_apart)
 
     @property
     def owners_folder(self) -> Path:

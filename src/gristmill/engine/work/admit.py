@@ -24,6 +24,9 @@ from gristmill.ports.state import State
 
 __all__ = ["Admission", "Decode"]
 
+FENCE_MS = 7 * 86_400_000
+"""Longer than any process may be frozen and still be taken for one of ours."""
+
 Decode = Callable[[Delivery, Generator], MappedRecord | Violations | LeftOut]
 """Maps a record. A record that comes from a recovery topic is shown as it first stood: topic, offset and arrival."""
 
@@ -124,10 +127,17 @@ class Admission:
             )
 
     async def _leave_out_ended(self, works: Sequence[Work]) -> None:
-        """Drop the Runs that ended well at an earlier delivery; a fresh record has none."""
-        again = [work for work in works if work.delivery.attempt > 1 or work.origin.recovery]
+        """Drop the Runs that ended well at an earlier delivery; a fresh record has none.
+
+        Where the log is apart from the state, earlier holders are fenced off first: what they have not written by now
+        they never will.
+        """
+        again = [work for work in works if _is_again(work)]
         if not again:
             return
+        if "shares_log" not in self._state.capabilities:
+            until_ms = self._clock.now_ms() + FENCE_MS
+            await self._state.fence([work.delivery.lease for work in again], until_ms=until_ms)
         ended = await self._state.ended([todo.run_id for work in again for todo in work.todos])
         for work in again:
             work.todos = tuple(todo for todo in work.todos if todo.run_id not in ended)
@@ -148,6 +158,12 @@ class Admission:
             stored = known.get(key)
             work.is_new = stored is None
             work.item = _make_item(record, self._unwritten[key] if stored is None else stored, work.origin.offset)
+
+
+def _is_again(work: Work) -> bool:
+    """Whether a record may have been worked on before; a hand-back that costs no attempt raises the epoch alone."""
+    delivery = work.delivery
+    return delivery.attempt > 1 or delivery.lease.epoch > 1 or work.origin.recovery > 0
 
 
 def _make_item(record: MappedRecord, item_id: ItemId, position: int) -> Item:

@@ -10,6 +10,7 @@ Subclass a contract in a test file and give it a `backend` fixture:
 Tests of what a backend does not claim in its `capabilities` are skipped.
 """
 
+from gristmill.testing.contracts.apart import ApartContract
 from gristmill.testing.contracts.backend import Backend
 from gristmill.testing.contracts.cache import CacheContract
 from gristmill.testing.contracts.commits import CommitContract
@@ -24,6 +25,7 @@ from gristmill.testing.contracts.state import StateContract
 
 __all__ = [
     "Backend",
+    "ApartContract",
     "CacheContract",
     "CommitContract",
     "FrontContract",

@@ -1,4 +1,4 @@
-"""The tables of one store, version 4. A file of an earlier version is brought up to date when it is opened.
+"""The tables of one store, version 5. A file of an earlier version is brought up to date when it is opened.
 
 Log: `log` holds records of all topics under one growing position, which is their offset. A group (`grp`) has a cursor
 over its topic; records behind the cursor have a row in `lease` until they are accepted: with an owner while leased,
@@ -13,6 +13,7 @@ and found by its id alone, since only such a record can come back. `join_member`
 space: a root (parent 0) knows the size and leader of its group. `tally` holds counts that would need scans.
 `id_map.raw` is the input id where `input_id` is only its hash. `definition` keeps every revision of what was published,
 and `definition_row` tells what is new. `once` remembers calls that may be repeated, `label_fact` what people said.
+`fence` tells late holders of a record from its present one where the log is apart from this file; else it is empty.
 `sample` is how far the log had come at a moment, noted before records are let go of: it counts what is gone.
 
 Everything that many rows share (topics, owners, generators, spaces) is a small number.
@@ -30,9 +31,15 @@ from gristmill.domain.errors import ConfigError
 
 __all__ = ["APPLICATION_ID", "SCHEMA_VERSION", "prepare_schema"]
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 APPLICATION_ID = 0x67726973
 """Marks a file as ours ("gris")."""
+
+FENCE = """
+CREATE TABLE fence(fence_id INTEGER PRIMARY KEY, topic TEXT NOT NULL, grp TEXT NOT NULL, position INTEGER NOT NULL,
+    epoch INTEGER NOT NULL, until_ms INTEGER NOT NULL, UNIQUE(topic, grp, position));
+CREATE INDEX fence_by_end ON fence(until_ms);
+"""
 
 TABLES = """
 CREATE TABLE schema_version(version INTEGER NOT NULL);
@@ -102,6 +109,7 @@ CREATE TABLE token(token_id TEXT PRIMARY KEY, secret_hash BLOB NOT NULL, name TE
     tenant TEXT NOT NULL, created_at_ms INTEGER NOT NULL, revoked_at_ms INTEGER) WITHOUT ROWID;
 CREATE TABLE sample(at_ms INTEGER PRIMARY KEY, position INTEGER NOT NULL);
 """
+TABLES += FENCE
 
 STEPS: Mapping[int, str] = MappingProxyType(
     {
@@ -129,6 +137,7 @@ CREATE TABLE token(token_id TEXT PRIMARY KEY, secret_hash BLOB NOT NULL, name TE
         3: """
 CREATE TABLE sample(at_ms INTEGER PRIMARY KEY, position INTEGER NOT NULL);
 """,
+        4: FENCE,
     }
 )
 """Version -> what makes a file of that version one of the next. Whoever changes TABLES adds a step."""

@@ -41,6 +41,7 @@ INSERT_QUARANTINE = """
 INSERT INTO quarantine(generator, position, source, source_revision, reason, at_ms, violations, raw)
 VALUES(?, ?, ?, ?, ?, ?, ?, ?)
 """
+IS_QUARANTINED = "SELECT EXISTS(SELECT 1 FROM quarantine WHERE position = ? AND generator = ?)"
 COUNT = """
 INSERT INTO tally SELECT * FROM {rows} WHERE true ON CONFLICT DO UPDATE SET value = value + excluded.value
 """
@@ -62,9 +63,13 @@ def write_commits(turn: Turn, packed: PackedCommits) -> list[CommitOutcome]:
         _write_runs(turn, runs, layout, counted)
         contribute(turn, runs)
     if quarantines:
+        if packed.is_log_apart:
+            # The record may come again after this commit and before its acceptance.
+            quarantines = [one for one in quarantines if not turn.db.execute(IS_QUARANTINED, _place_of(one)).get]
         _write_quarantines(turn, quarantines)
         counted["quarantined"] += len(quarantines)
-    _accept(turn, runs, quarantines)
+    if not packed.is_log_apart:
+        _accept(turn, runs, quarantines)
     write_rows(turn.db, COUNT, list(chain.from_iterable(counted.items())), width=2)
     return outcomes
 
@@ -121,6 +126,10 @@ def _write_quarantines(turn: Turn, quarantines: Sequence[Quarantine]) -> None:
         for one in quarantines
     ]
     turn.db.executemany(INSERT_QUARANTINE, rows)
+
+
+def _place_of(quarantine: Quarantine) -> tuple[int, str]:
+    return quarantine.position, quarantine.generator
 
 
 def _accept(turn: Turn, runs: Sequence[PackedRun], quarantines: Sequence[Quarantine]) -> None:

@@ -10,6 +10,7 @@ import apsw
 from gristmill.adapters.sqlite.file.rows import write_rows
 from gristmill.adapters.sqlite.file.writer import Turn
 from gristmill.adapters.sqlite.log.settling import are_all_owned, owned_indexes
+from gristmill.adapters.sqlite.state.fencing import overtaken_indexes
 from gristmill.adapters.sqlite.state.identities import INSERT_FREE_IDS, MAPPING_WIDTH, find_mapped
 from gristmill.adapters.sqlite.state.packed import COMMITTED, Layout, PackedCommits
 from gristmill.domain.commit import CommitOutcome, Conflict, Fenced, RunCommit
@@ -51,6 +52,9 @@ def decide_outcomes(turn: Turn, packed: PackedCommits) -> Decision:
 
 def _fenced_groups(turn: Turn, packed: PackedCommits) -> set[int]:
     leases = list(packed.leases.values())
+    if packed.is_log_apart:
+        overtaken = overtaken_indexes(turn, leases)
+        return {number for index, number in enumerate(packed.leases) if index in overtaken}
     if not leases or are_all_owned(turn, leases):
         return set()
     owned = owned_indexes(turn, leases)

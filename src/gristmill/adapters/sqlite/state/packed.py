@@ -81,6 +81,7 @@ class PackedCommits:
         groups: indexes of entries that stand or fall together.
         leases: the lease of each group that has one, by the group's number.
         layout: for all runs; made again where some of them drop out.
+        is_log_apart: the records are in another log, which accepts them later.
     """
 
     commits: Sequence[Commit]
@@ -88,6 +89,7 @@ class PackedCommits:
     leases: dict[int, Lease]
     runs: dict[int, PackedRun]
     layout: Layout | None
+    is_log_apart: bool = False
 
     def quarantines(self, outcomes: Sequence[CommitOutcome]) -> list[Quarantine]:
         """Return the quarantines that may be written."""
@@ -101,7 +103,7 @@ class PackedCommits:
         return [run for index, run in self.runs.items() if outcomes[index] is COMMITTED]
 
 
-def pack_commits(commits: Sequence[Commit]) -> PackedCommits:
+def pack_commits(commits: Sequence[Commit], *, is_log_apart: bool = False) -> PackedCommits:
     """Encode commits.
 
     Raises:
@@ -114,7 +116,7 @@ def pack_commits(commits: Sequence[Commit]) -> PackedCommits:
         lease = commits[indexes[0]].lease
         if lease is not None:
             leases[number] = lease
-        is_open = lease is None or not _accepts(commits, indexes)
+        is_open = is_log_apart or lease is None or not _accepts(commits, indexes)
         for index in indexes:
             commit = commits[index]
             if isinstance(commit, RunCommit):
@@ -125,6 +127,7 @@ def pack_commits(commits: Sequence[Commit]) -> PackedCommits:
         leases=leases,
         runs=runs,
         layout=lay_out(runs.values()) if runs else None,
+        is_log_apart=is_log_apart,
     )
 
 

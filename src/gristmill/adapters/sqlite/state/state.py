@@ -11,6 +11,7 @@ from gristmill.adapters.sqlite.file.reader import Reader
 from gristmill.adapters.sqlite.file.writer import Job, Turn, Writer
 from gristmill.adapters.sqlite.state import identities, reading
 from gristmill.adapters.sqlite.state.committing import write_commits
+from gristmill.adapters.sqlite.state.fencing import raise_fences
 from gristmill.adapters.sqlite.state.packed import PackedCommits, pack_commits
 from gristmill.adapters.sqlite.state.resolving import read_contributions
 from gristmill.domain.commit import Commit, CommitOutcome, StoredQuarantine, StoredRun
@@ -19,6 +20,7 @@ from gristmill.domain.errors import OutcomeUnknown, Unavailable
 from gristmill.domain.ids import ItemId, RunId, Segment, decide_segment
 from gristmill.domain.input_key import TENANT_DEFAULT, InputKey
 from gristmill.domain.item import Item
+from gristmill.domain.log import Lease
 from gristmill.domain.run import Event
 from gristmill.ports.faults import fault
 
@@ -32,13 +34,17 @@ WRITE_SEGMENT = "INSERT OR REPLACE INTO id_segment(namespace, day, next) VALUES(
 
 
 class SqliteState:
-    """See `ports.state.State`. Processes that open the same file share it."""
+    """See `ports.state.State`. Processes that open the same file share it.
 
-    capabilities = frozenset({"shares_log", "durable"})
+    Args:
+        is_log_apart: records come from another log than the one in this file.
+    """
 
-    def __init__(self, writer: Writer, reader: Reader) -> None:
+    def __init__(self, writer: Writer, reader: Reader, *, is_log_apart: bool = False) -> None:
+        self.capabilities = frozenset({"durable"} if is_log_apart else {"shares_log", "durable"})
         self._writer = writer
         self._reader = reader
+        self._is_log_apart = is_log_apart
 
     async def commit(self, commits: Sequence[Commit]) -> list[CommitOutcome]:
         """Write many ended runs and return one outcome each, in input order; durable once returned.
@@ -49,7 +55,7 @@ class SqliteState:
         """
         check_commits(commits)
         if COMMIT_US * len(commits) <= self._writer.turn_us_max:
-            packed = pack_commits(commits)
+            packed = pack_commits(commits, is_log_apart=self._is_log_apart)
             fault("commit.before")
             outcomes = await self._write(packed)
         else:
@@ -91,6 +97,11 @@ class SqliteState:
             check_run_id(run_id)
         return await self._reader.do(lambda db: reading.read_ended(db, run_ids))
 
+    async def fence(self, leases: Sequence[Lease], *, until_ms: int) -> None:
+        """Refuse what earlier holders of these records bring; durable once returned."""
+        if self._is_log_apart and leases:
+            await self._writer.do(Job(lambda turn: raise_fences(turn, leases, until_ms=until_ms)))
+
     async def item(self, item_id: ItemId) -> Item | None:
         """Return the newest revision of an item."""
         return await self._reader.do(lambda db: reading.read_item(db, item_id))
@@ -123,7 +134,8 @@ class SqliteState:
 
     async def _commit_in_turns(self, commits: Sequence[Commit]) -> list[CommitOutcome]:
         most = max(1, self._writer.turn_us_max // COMMIT_US)
-        parts = [(indexes, pack_commits([commits[index] for index in indexes])) for indexes in _cut(commits, most)]
+        cut = [(indexes, [commits[index] for index in indexes]) for indexes in _cut(commits, most)]
+        parts = [(indexes, pack_commits(some, is_log_apart=self._is_log_apart)) for indexes, some in cut]
         fault("commit.before")
         answers = await asyncio.gather(*(self._write(packed) for _, packed in parts), return_exceptions=True)
         errors = [answer for answer in answers if isinstance(answer, BaseException)]

@@ -21,6 +21,7 @@ OWNERS_KEPT = 1_000
 
 FIND_CACHE = "SELECT key FROM cache WHERE until_ms <= ?2 AND ?1 IS NOT NULL ORDER BY until_ms LIMIT ?3"
 FIND_ONCE = "SELECT key FROM once WHERE until_ms <= ?2 AND ?1 IS NOT NULL ORDER BY until_ms LIMIT ?3"
+FIND_FENCE = "SELECT fence_id FROM fence WHERE until_ms <= ?2 AND ?1 IS NOT NULL ORDER BY until_ms LIMIT ?3"
 # A letter answers for the lease of its record too: that lease's generation follows its own.
 FIND_DEAD = """
 SELECT dead_id FROM dead WHERE dead_id > ?1 AND NOT is_open AND failed_at_ms <= ?2
@@ -82,7 +83,7 @@ class LeftoverSweep:
     def remove(self, turn: Turn, found: Sequence[Keys], moment: Moment) -> Counter[str]:
         """Delete them."""
         sql = f"DELETE FROM {self.table} WHERE {self.key} IN (SELECT value FROM json_each(?1))"
-        if self.age_ms is None and self.table in ("cache", "once"):
+        if self.age_ms is None and self.table in ("cache", "once", "fence"):
             # It may have been written again meanwhile.
             sql += f" AND until_ms <= {moment.now_ms}"
         deleted: Counter[str] = Counter()
@@ -99,6 +100,7 @@ def leftover_sweeps() -> list[LeftoverSweep]:
     return [
         LeftoverSweep("cache", "key", FIND_CACHE),
         LeftoverSweep("once", "key", FIND_ONCE),
+        LeftoverSweep("fence", "fence_id", FIND_FENCE),
         LeftoverSweep("dead", "dead_id", FIND_DEAD, lambda moment: moment.rules.letters_ms),
         LeftoverSweep(
             "quarantine",
