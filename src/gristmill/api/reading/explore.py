@@ -56,24 +56,24 @@ async def explore_items(
     """Return a page of items, in falling order of their ids, with counts; see `search_items`."""
     found: list[FoundItem] = []
     known: list[Known] = []
-    ids: list[ItemId] = []
+    visible: list[ItemId] = []
+    looked_at = 0
+    following: ItemId | None = None
     is_whole = True
     async for part in scan_items(state, front, wanted, sees=sees, before=before):
-        ids += part.ids
+        visible += part.visible
+        looked_at += len(part.ids)
         known += [_know(entry) for entry in part.matches]
         # Beyond the page only counts are kept: runs are large.
         found += part.matches[: limit + 1 - len(found)]
-        if len(ids) >= SCANNED_MAX or (len(found) > limit and len(ids) >= SURVEYED_MIN):
-            is_whole = False
+        if looked_at >= SCANNED_MAX or (len(found) > limit and looked_at >= SURVEYED_MIN):
+            is_whole, following = False, part.ids[-1]
             break
-    following: ItemId | None = None
     if len(found) > limit:
         following = found[limit - 1].item.item_id
-    elif not is_whole:
-        following = ids[-1]
-    reach = [one for one in ids if following is None or one >= following]
+    reach = [one for one in visible if following is None or one >= following]
     page = ItemPage(found[:limit], following, cover(reach))
-    return Exploration(page, summarise(known), cover(ids), is_whole)
+    return Exploration(page, summarise(known), cover(visible), is_whole)
 
 
 def _know(entry: FoundItem) -> Known:

@@ -82,7 +82,10 @@ class FoundItem(msgspec.Struct, frozen=True):
 
 
 class Coverage(msgspec.Struct, frozen=True):
-    """What was looked at for a page: `count` items with ids from `lowest` to `highest`; None where there was none."""
+    """What was looked at for a page, of what may be seen: `count` items with ids from `lowest` to `highest`.
+
+    None stands where there was none.
+    """
 
     count: int = 0
     highest: ItemId | None = None
@@ -98,10 +101,15 @@ class ItemPage(msgspec.Struct, frozen=True):
 
 
 class Scanned(msgspec.Struct, frozen=True):
-    """A stretch that was looked through: what it holds of what is wanted, and the ids of all of it, at least one."""
+    """A stretch that was looked through: what it holds of what is wanted, and the ids of all of it, at least one.
+
+    Attributes:
+        visible: ids of those that the caller may see; of others nobody tells him how many there are.
+    """
 
     matches: list[FoundItem]
     ids: list[ItemId]
+    visible: list[ItemId]
 
 
 async def search_items(
@@ -120,16 +128,18 @@ async def search_items(
         before: the highest id is below this one.
     """
     found: list[FoundItem] = []
-    ids: list[ItemId] = []
+    visible: list[ItemId] = []
+    looked_at = 0
     async for part in scan_items(state, front, wanted, sees=sees, before=before):
         found += part.matches
-        ids += part.ids
+        visible += part.visible
+        looked_at += len(part.ids)
         if len(found) >= limit:
             last = found[limit - 1].item.item_id
-            return ItemPage(found[:limit], last, cover([one for one in ids if one >= last]))
-        if len(ids) >= SCANNED_MAX:
-            return ItemPage(found, ids[-1], cover(ids))
-    return ItemPage(found, None, cover(ids))
+            return ItemPage(found[:limit], last, cover([one for one in visible if one >= last]))
+        if looked_at >= SCANNED_MAX:
+            return ItemPage(found, part.ids[-1], cover(visible))
+    return ItemPage(found, None, cover(visible))
 
 
 async def scan_items(
@@ -141,9 +151,10 @@ async def scan_items(
         items = await _read_items(front, wanted, place)
         for start in range(0, len(items), CLOSER_PER_READ):
             stretch = items[start : start + CLOSER_PER_READ]
-            fitting = [item for item in stretch if sees(item.tenant) and _fits_by_itself(item, wanted)]
-            closer = await _look_closer(state, front, fitting)
-            yield Scanned([entry for entry in closer if _fits(entry, wanted)], [item.item_id for item in stretch])
+            visible = [item for item in stretch if sees(item.tenant)]
+            closer = await _look_closer(state, front, [item for item in visible if _fits_by_itself(item, wanted)])
+            matches = [entry for entry in closer if _fits(entry, wanted)]
+            yield Scanned(matches, [item.item_id for item in stretch], [item.item_id for item in visible])
         if len(items) < SCANNED_PER_READ:
             return
         place = items[-1].item_id

@@ -30,6 +30,10 @@ async def _answer_ready(services: Services, call: Call) -> Reply:
 
 async def _show_metrics(services: Services, call: Call) -> Reply:
     """Return the counters of all processes."""
+    if not call.principal.sees_whole:
+        raise problem(
+            "forbidden", "they count for all tenants together: use a token of the default one, or of every one"
+        )
     return Reply((await services.metrics()).encode(), media_type=METRICS_TYPE)
 
 

@@ -13,6 +13,8 @@ from gristmill.plans.registry import RegisteredPlan
 
 __all__ = ["PLAN_OPERATIONS"]
 
+WHOLE = "numbers of all tenants together need a token of the default tenant, or of every tenant"
+
 
 async def _list_plans(services: Services, call: Call) -> Reply:
     """List plans with their tasks."""
@@ -29,6 +31,8 @@ async def _show_plan(services: Services, call: Call) -> Reply:
 
 async def _list_generators(services: Services, call: Call) -> Reply:
     """List generators with their lag."""
+    if not call.principal.sees_whole:
+        raise problem("forbidden", WHOLE)
     views: list[GeneratorView] = []
     for generator in services.generators.values():
         lag = await read_lag(services.log, generator)

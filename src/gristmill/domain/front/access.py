@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from gristmill.domain.input_key import TENANT_DEFAULT
+
 __all__ = ["EVERY_TENANT", "ROLES", "Principal", "Role", "StoredToken"]
 
 Role = Literal["viewer", "reviewer", "operator", "admin"]
@@ -32,6 +34,11 @@ class Principal(msgspec.Struct, frozen=True):
     def sees(self, tenant: str) -> bool:
         """Whether content of a tenant exists for this caller."""
         return self.tenant in (EVERY_TENANT, tenant)
+
+    @property
+    def sees_whole(self) -> bool:
+        """Whether this caller may know numbers of the whole installation: what has no tenant is the default one's."""
+        return self.sees(TENANT_DEFAULT)
 
 
 class StoredToken(msgspec.Struct, frozen=True):

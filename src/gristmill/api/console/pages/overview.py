@@ -19,6 +19,9 @@ __all__ = ["OVERVIEW_PAGES"]
 
 DAY_MS = 24 * 3_600_000
 CHANGES_MAX = 12
+FOR_ALL: tuple[WaitReason, ...] = ("not-serving", "backlog-full")
+"""Reasons that every publisher notices by himself; the others tell what somebody else has published."""
+
 DEAD_MAX = 1_000
 """More need no exact number at a glance; reading so many without their values takes some milliseconds."""
 
@@ -45,9 +48,9 @@ class _Totals(msgspec.Struct, frozen=True):
 
 
 async def _show_overview(console: Console, call: Call) -> View:
-    services = console.services
+    services, sees_whole = console.services, call.principal.sees_whole
     paces = await console.pace.look()
-    rows = [_row(console, generator, paces) for generator in services.generators.values()]
+    rows = [_row(console, generator, paces, sees_whole=sees_whole) for generator in services.generators.values()]
     dead = await services.log.dead_letters(limit=DEAD_MAX, has_values=False)
     since_ms = services.clock.now_ms() - DAY_MS
     changes = await read_changes(services, call.principal, since_ms=since_ms, limit=CHANGES_MAX)
@@ -55,6 +58,7 @@ async def _show_overview(console: Console, call: Call) -> View:
         changes = sorted([*changes, _start(console)], key=lambda change: -change.at_ms)[:CHANGES_MAX]
     return View(
         "overview/page.html",
+        sees_whole=sees_whole,
         rows=rows,
         totals=_sum_up([row.pace for row in rows], dead=len(visible_letters(dead, call.principal))),
         dead_max=DEAD_MAX,
@@ -66,10 +70,11 @@ async def _show_overview(console: Console, call: Call) -> View:
     )
 
 
-def _row(console: Console, generator: Generator, paces: Mapping[str, Pace]) -> _Row:
+def _row(console: Console, generator: Generator, paces: Mapping[str, Pace], *, sees_whole: bool) -> _Row:
     pace = paces[generator.type]
     is_full = console.services.is_full(generator.type)
-    return _Row(generator, pace, explain_waits(console.services, generator, pace.lag), is_full)
+    waits = explain_waits(console.services, generator, pace.lag)
+    return _Row(generator, pace, waits if sees_whole else tuple([one for one in waits if one in FOR_ALL]), is_full)
 
 
 def _sum_up(paces: Sequence[Pace], *, dead: int) -> _Totals:
