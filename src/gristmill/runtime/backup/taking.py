@@ -24,9 +24,16 @@ from gristmill.runtime.folder import StateFolder
 __all__ = ["OnBackup", "Taken", "part_folder", "sync_folder", "take_backup"]
 
 OWNER_ONLY = 0o600
+PACKED, ARCHIVED = "packed", "archived"
 ARCHIVE_SUFFIX = ".sqlite"
 UNFINISHED_SUFFIXES = (".part", ".sqlite-journal")
 """What is being written, like all that begins with a dot."""
+
+PART_NAMES = (STORE_NAME, PACKED, ARCHIVED)
+"""What a backup that is not whole yet consists of, with the journals of SQLite."""
+
+HOLD_ATTEMPTS = 10
+"""As often as another backup of the same name may end between two looks."""
 
 COPIES = 2
 """A store is copied, then packed: for a moment both lie beside each other."""
@@ -69,7 +76,7 @@ def take_backup(
             part / STORE_NAME,
             on_progress=lambda done, total: on_progress("copying the store", done, total),
         )
-        packed = part / "packed"
+        packed = part / PACKED
         manifest = _pack(folder, part / STORE_NAME, packed, copied, now_ms=now_ms, on_progress=on_progress)
         size = packed.stat().st_size
         _put_into_place(packed, target, is_forced=is_forced)
@@ -106,7 +113,7 @@ def _pack(
         # After the store: a file is there before anything in the store refers to it.
         for name, path in _other_files(folder):
             if path.suffix == ARCHIVE_SUFFIX:
-                path = _copy_archive(path, copy.with_name("archived"))
+                path = _copy_archive(path, copy.with_name(ARCHIVED))
             writer.add(name, path, on_bytes=on_bytes)
         manifest = BackupManifest(
             format=FORMAT,
@@ -157,25 +164,56 @@ def part_folder(target: Path) -> Iterator[Path]:
     """Give a folder beside a file for what is not whole yet; it is removed, also what a killed attempt has left in it.
 
     Raises:
-        UsageError: somebody else writes that file just now.
+        UsageError: somebody else writes that file just now, or something that is not ours lies in its place.
     """
     part = target.with_name(f".{target.name}.part")
-    part.mkdir(mode=0o700, exist_ok=True)
-    held = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    held = _hold(part, target)
     try:
+        left = list(part.iterdir())
+        if not all(path.name.startswith(PART_NAMES) for path in left):
+            raise _not_ours(part)
         try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            advice = "wait until that one has ended, or choose another name"
-            raise UsageError("another backup writes this file", value=str(target), advice=advice) from None
-        try:
-            for path in part.iterdir():
+            for path in left:
                 path.unlink()
             yield part
         finally:
             shutil.rmtree(part, ignore_errors=True)
     finally:
         os.close(held)
+
+
+def _hold(part: Path, target: Path) -> int:
+    """Return a lock on a folder that we have made, and that nobody but us can look into or put something into.
+
+    Others may write where backups go, as in `/tmp`: what they have laid there, such as a link, is not followed.
+    """
+    for _ in range(HOLD_ATTEMPTS):
+        try:
+            part.mkdir(mode=0o700, exist_ok=True)
+            held = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.EEXIST):
+                raise _not_ours(part) from error
+            raise
+        try:
+            if os.fstat(held).st_uid != os.geteuid():
+                raise _not_ours(part)
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Whoever held it before may have removed it since we opened it.
+            if part.exists() and os.fstat(held).st_ino == part.lstat().st_ino:
+                os.fchmod(held, 0o700)
+                return held
+        except BlockingIOError:
+            os.close(held)
+            break
+        except BaseException:
+            os.close(held)
+            raise
+        os.close(held)
+    advice = "wait until that one has ended, or choose another name"
+    raise UsageError("another backup writes this file", value=str(target), advice=advice)
 
 
 def sync_folder(folder: Path) -> None:
@@ -196,6 +234,11 @@ def _naming_a_full_disk(target: Path) -> Iterator[None]:
             raise
         advice = "free space, or write to another disk; nothing was left there"
         raise Unavailable("disk of the backup is full", value=str(target), advice=advice) from error
+
+
+def _not_ours(part: Path) -> UsageError:
+    advice = "move it away, or choose another name"
+    return UsageError("something else lies where the backup is put together", value=str(part), advice=advice)
 
 
 def _exists(target: Path) -> UsageError:

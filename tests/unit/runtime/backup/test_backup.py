@@ -139,6 +139,62 @@ def test_two_backups_do_not_write_one_file(folder: StateFolder, tmp_path: Path) 
     take_backup(folder, tmp_path / "b.tar", now_ms=NOW_MS, on_progress=again)
 
 
+def test_what_somebody_else_has_laid_there_is_not_followed_and_not_cleared_away(
+    folder: StateFolder, tmp_path: Path
+) -> None:
+    """Anybody may put a link into `/tmp`, and what it leads to is not ours to empty or to fill."""
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "letter").write_text("dear", encoding="utf-8")
+    (tmp_path / ".link.tar.part").symlink_to(tmp_path / "theirs")
+    (tmp_path / ".file.tar.part").write_text("mine", encoding="utf-8")
+    (tmp_path / "theirs").rename(tmp_path / ".full.tar.part")
+    (tmp_path / "theirs").symlink_to(tmp_path / ".full.tar.part")
+    for name in ("link.tar", "file.tar", "full.tar"):
+        with pytest.raises(UsageError, match="something else lies"):
+            take_backup(folder, tmp_path / name, now_ms=NOW_MS)
+    assert (tmp_path / ".full.tar.part" / "letter").read_text(encoding="utf-8") == "dear"
+    assert (tmp_path / ".file.tar.part").read_text(encoding="utf-8") == "mine"
+
+
+def test_a_folder_of_somebody_else_is_refused(
+    folder: StateFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".b.tar.part").mkdir()
+    monkeypatch.setattr(os, "geteuid", lambda: os.stat(tmp_path).st_uid + 1)
+    with pytest.raises(UsageError, match="something else lies"):
+        take_backup(folder, tmp_path / "b.tar", now_ms=NOW_MS)
+
+
+def test_nobody_looks_into_a_backup_that_is_not_whole_yet(folder: StateFolder, tmp_path: Path) -> None:
+    part, modes = tmp_path / ".b.tar.part", set()
+    part.mkdir(mode=0o755)
+    take_backup(
+        folder,
+        tmp_path / "b.tar",
+        now_ms=NOW_MS,
+        on_progress=lambda what, done, total: modes.add(part.stat().st_mode & 0o777),
+    )
+    assert modes == {0o700}
+
+
+def test_a_folder_that_was_removed_by_the_one_before_holds_nobody(folder: StateFolder, tmp_path: Path) -> None:
+    """The one before ends between our opening of its folder and our lock on it."""
+    opened = os.open
+
+    def remove(path: object, flags: int, *arguments: int, **further: int) -> int:
+        held = opened(path, flags, *arguments, **further)  # type: ignore[arg-type]
+        if str(path).endswith(".b.tar.part") and not gone:
+            gone.append(path)
+            os.rmdir(str(path))
+        return held
+
+    gone: list[object] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "open", remove)
+        assert take_backup(folder, tmp_path / "b.tar", now_ms=NOW_MS).path.is_file()
+    assert gone
+
+
 @pytest.mark.parametrize("name", [".", "nowhere/b.tar"])
 def test_a_place_that_can_hold_no_file_is_refused(folder: StateFolder, tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="no place for a file"):
