@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from gristmill.runtime.settings_faces import ApiSection, ConsoleSection, CredentialsSection, GrpcSection
+from gristmill.runtime.settings_log import LogSection
 
 __all__ = [
     "DispatcherSection",
@@ -151,6 +152,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     dispatcher: DispatcherSection = DispatcherSection()
     engine: EngineSection = EngineSection()
     store: StoreSection = StoreSection()
+    log: LogSection = LogSection()
     flows: FlowsSection = FlowsSection()
     sources: SourcesSection = SourcesSection()
     screen: ScreenSection = ScreenSection()

@@ -25,8 +25,14 @@ ENV_FILE_SUFFIX = "_FILE"
 PATH_KEYS = (
     *("main.state_dir", "main.log_file", "flows.paths", "sources.paths", "screen.rules", "screen.head"),
     *("media.match_lists", "media.folder", "credentials.key_file", "credentials.token_file"),
+    "log.ca_file",
 )
 """Relative paths in a file are meant from the folder of that file."""
+
+SECRET_KEYS = ("log.password",)
+"""Shown to nobody."""
+
+SECRET_SHOWN = "***"
 
 RUN_DEFAULTS: dict[str, Any] = {
     "dispatcher.max_in_flight": 512,
@@ -57,7 +63,7 @@ class LoadedSettings(msgspec.Struct, frozen=True):
     def explain(self) -> list[Explained]:
         """Return every setting in the order of the schema."""
         return [
-            Explained(key, value, self.origins.get(key, "default"), description)
+            Explained(key, _show(key, value), self.origins.get(key, "default"), description)
             for key, _, value, description in _walk(self.settings)
         ]
 
@@ -168,6 +174,10 @@ def _convert(key: str, value: Any, types: Mapping[str, Any], *, origin: str, is_
         return msgspec.convert(value, hint, strict=not is_text)
     except msgspec.ValidationError as error:
         raise ConfigError(f"setting {key!r} from {origin}", value=value, advice=str(error)) from error
+
+
+def _show(key: str, value: Any) -> Any:
+    return SECRET_SHOWN if key in SECRET_KEYS and value else value
 
 
 def _anchor(key: str, value: Any, folder: Path) -> Any:

@@ -193,9 +193,9 @@ class RedisLog:
     async def end(self, topic: str) -> int:
         """Return the number of records ever appended to the topic."""
         keys = TopicKeys.of(self._prefix, topic)
-        counted = await self._server.do("HGET", keys.meta, "count")
-        if counted is not None or not await self._server.do("EXISTS", keys.stream):
-            return int(counted or 0)
+        last, base = await self._server.do("HMGET", keys.meta, "last", "base")
+        if last is not None or not await self._server.do("EXISTS", keys.stream):
+            return int(last or 0) - int(base or 0)
         info = await self._server.do("XINFO", "STREAM", keys.stream)
         return int(dict(zip(info[::2], info[1::2], strict=True))[b"entries-added"])
 

@@ -15,11 +15,11 @@ from gristmill.ports.state import State
 from gristmill.ports.upkeep import Upkeep
 from gristmill.runtime.spec import GroupSpec
 
-__all__ = ["OpenStore", "Store", "UpkeepStore", "open_sqlite", "open_upkeep"]
+__all__ = ["OpenStore", "Store", "UpkeepStore", "check_log", "open_sqlite", "open_store", "open_upkeep"]
 
 
 class Store(Protocol):
-    """Log, state, cache and front that share one place, so that a commit can accept its own record."""
+    """Log, state, cache and front; where they share one place a commit can accept its own record."""
 
     @property
     def log(self) -> Log: ...
@@ -52,6 +52,33 @@ OpenStore = Callable[[GroupSpec, Clock, str], Store]
 """Opens the store for an owner name; each process has its own."""
 
 
+async def check_log(spec: GroupSpec) -> None:
+    """Look whether the log can be used, where it is on a server.
+
+    Raises:
+        ConfigError: the server is not fit for it; the setting is named.
+        Unavailable: it cannot be reached.
+    """
+    if spec.settings.log.backend == "redis":
+        from gristmill.runtime.composition.apart import check_server
+
+        await check_server(spec.settings.log)
+
+
+def open_store(spec: GroupSpec, clock: Clock, owner: str) -> Store:
+    """Open the store of a state folder with the log that is set.
+
+    Raises:
+        ConfigError: the file is no store of ours, or damaged, or the settings of the log are wrong.
+        Unavailable: it cannot be opened.
+    """
+    if spec.settings.log.backend == "sqlite":
+        return open_sqlite(spec, clock, owner)
+    from gristmill.runtime.composition.apart import open_redis
+
+    return _recorded(open_redis(spec, clock, owner), spec, clock, owner)
+
+
 def open_sqlite(spec: GroupSpec, clock: Clock, owner: str) -> Store:
     """Open the embedded store of a state folder.
 
@@ -61,13 +88,9 @@ def open_sqlite(spec: GroupSpec, clock: Clock, owner: str) -> Store:
     """
     from gristmill.adapters.sqlite import SqliteStore
 
-    settings = spec.settings.store
-    store = SqliteStore.open(spec.folder.store_file, clock=clock, owner=owner, synchronous=settings.synchronous)
-    if not settings.history_file:
-        return store
-    from gristmill.adapters.recording import HistoryRecorder, RecordingStore
-
-    return RecordingStore(store, HistoryRecorder(Path(settings.history_file), process=owner, clock=clock), clock)
+    synchronous = spec.settings.store.synchronous
+    store = SqliteStore.open(spec.folder.store_file, clock=clock, owner=owner, synchronous=synchronous)
+    return _recorded(store, spec, clock, owner)
 
 
 def open_upkeep(spec: GroupSpec, clock: Clock, owner: str) -> UpkeepStore:
@@ -81,3 +104,13 @@ def open_upkeep(spec: GroupSpec, clock: Clock, owner: str) -> UpkeepStore:
 
     synchronous = spec.settings.store.synchronous
     return SqliteStore.open(spec.folder.store_file, clock=clock, owner=owner, synchronous=synchronous)
+
+
+def _recorded(store: Store, spec: GroupSpec, clock: Clock, owner: str) -> Store:
+    """Have what happens in a store written down where a test wants it."""
+    history_file = spec.settings.store.history_file
+    if not history_file:
+        return store
+    from gristmill.adapters.recording import HistoryRecorder, RecordingStore
+
+    return RecordingStore(store, HistoryRecorder(Path(history_file), process=owner, clock=clock), clock)

@@ -28,7 +28,7 @@ from gristmill.plans.registry import Registry
 from gristmill.ports.clock import Clock
 from gristmill.runtime.composition.decode import RecordDecoder
 from gristmill.runtime.composition.scoring import build_scorer, warm_up
-from gristmill.runtime.composition.stores import Store, open_sqlite
+from gristmill.runtime.composition.stores import Store, open_store
 from gristmill.runtime.faces.backlog import BacklogWatch
 from gristmill.runtime.faces.board import HealthBoard
 from gristmill.runtime.faces.first_token import is_locked_out, make_first_token
@@ -61,7 +61,7 @@ class HttpFace:
         self._registry = registry
         self._board = board
         self._bound: socket.socket = bind("api", spec.settings.api.host, spec.settings.api.port)
-        self._store: Store = open_sqlite(spec, clock, new_owner())
+        self._store: Store = open_store(spec, clock, new_owner())
         self._ids = SegmentIds(self._store.state, clock)
         self._backlog = BacklogWatch(
             self._store.log,

@@ -17,6 +17,7 @@ from gristmill.ports.models import LLM
 from gristmill.runtime.composition.flows import load_flows, refuse_without_generators, used_part
 from gristmill.runtime.composition.resources import find_providers, refuse_missing
 from gristmill.runtime.composition.sources import publish_folder
+from gristmill.runtime.composition.stores import check_log
 from gristmill.runtime.faces.board import HealthBoard
 from gristmill.runtime.faces.faces import Faces
 from gristmill.runtime.faces.greeting import Greet, greet
@@ -121,6 +122,7 @@ async def _serve(spec: GroupSpec, registry: Registry, greet: Greet) -> None:
     collecting = asyncio.create_task(
         collect_periodically(clock, SystemRandom(), interval_s=section.gc_interval_s, jitter_s=section.gc_jitter_s)
     )
+    await check_log(spec)
     await publish_folder(spec, clock)
     for warning in registry.warnings:
         _log.warning(warning)

@@ -12,7 +12,7 @@ from gristmill.adapters.local_host import new_owner
 from gristmill.engine.link_socket import SocketDispatcherLink, SocketEngineLink
 from gristmill.runtime.composition.assemble import assemble_dispatcher, assemble_engine
 from gristmill.runtime.composition.members import Member
-from gristmill.runtime.composition.stores import open_sqlite
+from gristmill.runtime.composition.stores import open_store
 from gristmill.runtime.garbage import collect_periodically, settle_heap
 from gristmill.runtime.processes.channel import Begin, Channel, Drain, Drained, Halt, Probe, Vitals
 from gristmill.runtime.processes.switching import switch_often
@@ -39,7 +39,7 @@ class Stage:
         self._clock = SystemClock()
         self._is_halting = False
         owner = new_owner()
-        store = open_sqlite(begin.spec, self._clock, owner)
+        store = open_store(begin.spec, self._clock, owner)
         path = begin.spec.folder.socket(LINK_SOCKET)
         self.member: Member
         if begin.role == "dispatcher":

@@ -9,7 +9,7 @@ from gristmill.adapters.clock import SystemClock
 from gristmill.adapters.local_host import new_owner
 from gristmill.domain.ids import ItemId
 from gristmill.runtime.batch.manifest import read_manifests
-from gristmill.runtime.composition.stores import Store, open_sqlite
+from gristmill.runtime.composition.stores import Store, open_store
 from gristmill.runtime.folder import StateFolder
 from gristmill.runtime.settings import Settings
 from gristmill.runtime.spec import GroupSpec
@@ -28,7 +28,7 @@ async def open_for_reading(folder: StateFolder, settings: Settings) -> AsyncIter
     """
     folder.require()
     spec = GroupSpec(state_dir=str(folder.path), settings=settings)
-    store = open_sqlite(spec, SystemClock(), new_owner())
+    store = open_store(spec, SystemClock(), new_owner())
     try:
         yield store
     finally:

@@ -10,10 +10,9 @@ Subclass a contract in a test file and give it a `backend` fixture:
 Tests of what a backend does not claim in its `capabilities` are skipped.
 """
 
-from gristmill.testing.contracts.apart import ApartContract
 from gristmill.testing.contracts.backend import Backend
 from gristmill.testing.contracts.cache import CacheContract
-from gristmill.testing.contracts.commits import CommitContract
+from gristmill.testing.contracts.commits import ApartContract, CommitContract
 from gristmill.testing.contracts.definitions import DefinitionContract
 from gristmill.testing.contracts.front import FrontContract
 from gristmill.testing.contracts.identities import IdentityContract

@@ -11,7 +11,8 @@ if redis.call('EXISTS', stream) == 0 then return {0, {}, {}} end
 
 local function open_group()
   local made = redis.pcall('XGROUP', 'CREATE', stream, group, '0')
-  local cursor, passed = pad('0-0'), count_all(stream, meta) - redis.call('XLEN', stream)
+  local cursor, passed = pad('0-0'), tonumber(redis.call('HGET', meta, 'trimmed') or 0)
+  if redis.call('HEXISTS', meta, 'last') == 0 then passed = count_all(stream, meta) - redis.call('XLEN', stream) end
   if made.err then
     for _, info in ipairs(redis.call('XINFO', 'GROUPS', stream)) do
       if info[2] == group then
@@ -20,7 +21,7 @@ local function open_group()
       end
     end
   end
-  local born = redis.call('HGET', meta, 'trimmed_to') or pad('0-0')
+  local born = redis.call('HGET', meta, 'trimmed_to') or pad((redis.call('HGET', meta, 'base') or '0') .. '-0')
   redis.call('HSET', state, 'cursor', cursor, 'passed', whole(passed), 'born', born)
   return {cursor, born, false, whole(passed)}
 end
@@ -80,7 +81,7 @@ local function take_due(most)
   return #ids
 end
 
-local is_dense = redis.call('HEXISTS', meta, 'count') == 1
+local is_dense = redis.call('HEXISTS', meta, 'last') == 1
 local passed = 0
 
 -- Ids of ours have no gaps, and only what every group has accepted is trimmed: a gap is a loss.
@@ -111,10 +112,10 @@ local function take_fresh(most)
   while taken < most and scanned < scan_max do
     local entries = read_fresh(most - taken)
     if #entries == 0 then
-      local count = is_dense and tonumber(redis.call('HGET', meta, 'count')) or 0
-      if count > number_of(cursor) then
-        note_gap(count)
-        cursor = pad(whole(count) .. '-0')
+      local last = is_dense and tonumber(redis.call('HGET', meta, 'last')) or 0
+      if last > number_of(cursor) then
+        note_gap(last)
+        cursor = pad(whole(last) .. '-0')
       end
       break
     end

@@ -116,8 +116,8 @@ local function appended_at(id, fields)
 end
 
 local function count_all(stream, meta)
-  local count = redis.call('HGET', meta, 'count')
-  if count then return tonumber(count) end
+  local known = redis.call('HMGET', meta, 'last', 'base')
+  if known[1] then return tonumber(known[1]) - tonumber(known[2]) end
   if redis.call('EXISTS', stream) == 0 then return 0 end
   local info = redis.call('XINFO', 'STREAM', stream)
   for index = 1, #info, 2 do
@@ -125,6 +125,10 @@ local function count_all(stream, meta)
   end
   return redis.call('XLEN', stream)
 end
+
+-- Ids of a new topic go on from the milliseconds of its birth: after the loss of a server, or of all its data, none is
+-- given a second time, and runs are named after them.
+local BIRTH_MS = 1704067200000
 
 -- Adds one record and returns its id. A stream that others write to with ids of their own keeps to those.
 local function add(stream, meta, delayed, now, value, key, headers, due, cap)
@@ -136,12 +140,18 @@ local function add(stream, meta, delayed, now, value, key, headers, due, cap)
   local options = {}
   if cap > 0 then options = {'MAXLEN', '~', whole(cap)} end
   local id
-  if redis.call('HEXISTS', meta, 'count') == 1 or redis.call('EXISTS', stream) == 0 then
-    options[#options + 1] = whole(redis.call('HINCRBY', meta, 'count', 1)) .. '-0'
+  local is_ours = redis.call('HEXISTS', meta, 'last') == 1
+  if not is_ours and redis.call('EXISTS', stream) == 0 then
+    local base = whole(math.max(0, now - BIRTH_MS))
+    redis.call('HSET', meta, 'base', base, 'last', base)
+    is_ours = true
+  end
+  if is_ours then
+    options[#options + 1] = whole(redis.call('HINCRBY', meta, 'last', 1)) .. '-0'
     for _, argument in ipairs(arguments) do options[#options + 1] = argument end
     id = redis.pcall('XADD', stream, unpack(options))
     if type(id) == 'table' then
-      redis.call('HDEL', meta, 'count')
+      redis.call('HDEL', meta, 'last')
       options[#options - #arguments] = '*'
       id = redis.call('XADD', stream, unpack(options))
     end

@@ -1,0 +1,130 @@
+"""A log on a server of its own over the state of a folder: the engine commits first, then accepts.
+
+What was committed and not accepted comes again, and is recognised by `State.ended`; who held it before is kept out by
+`State.fence`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from gristmill.domain.errors import ConfigError
+from gristmill.domain.front.traffic import Interval
+from gristmill.ports.clock import Clock
+from gristmill.ports.front import Inlet, LabelFacts, Listing, Tokens, Traffic
+from gristmill.runtime.settings_log import LogSection
+from gristmill.runtime.spec import GroupSpec
+
+if TYPE_CHECKING:
+    from gristmill.adapters.redis import RedisLog, RedisTarget
+    from gristmill.adapters.sqlite import SqliteStore
+
+__all__ = ["ApartStore", "check_server", "open_redis"]
+
+
+class ApartFront:
+    """See `ports.front.Front`: publishing and whereabouts of records from the log, the rest from the state."""
+
+    def __init__(self, store: SqliteStore, inlet: Inlet, log: RedisLog) -> None:
+        self.inlet: Inlet = inlet
+        self.facts: LabelFacts = store.front.facts
+        self.tokens: Tokens = store.front.tokens
+        self.listing: Listing = _Listing(store.front.listing, log)
+        self.traffic: Traffic = _Traffic(store.front.traffic)
+
+
+class ApartStore:
+    """See `stores.Store`."""
+
+    def __init__(self, store: SqliteStore, log: RedisLog, front: ApartFront) -> None:
+        self._store = store
+        self.log = log
+        self.state = store.state
+        self.cache = store.cache
+        self.front = front
+        self.definitions = store.definitions
+
+    async def close(self) -> None:
+        """Close both; safe to call twice."""
+        await self.log.close()
+        await self._store.close()
+
+
+def open_redis(spec: GroupSpec, clock: Clock, owner: str) -> ApartStore:
+    """Open the state of a folder and a log on Redis; the server is asked nothing yet.
+
+    Raises:
+        ConfigError: a setting is wrong, the extra is missing, or the file is no store of ours.
+        Unavailable: the file cannot be opened.
+    """
+    from gristmill.adapters.redis import LogApartInlet, RedisLog, RedisServer
+    from gristmill.adapters.sqlite import SqliteStore
+
+    section = spec.settings.log
+    server = RedisServer(_target_of(section))
+    lossy = _read_lossy(section.lossy)
+    store = SqliteStore.open(
+        spec.folder.store_file,
+        clock=clock,
+        owner=owner,
+        synchronous=spec.settings.store.synchronous,
+        is_log_apart=True,
+    )
+    log = RedisLog(server, clock, owners_folder=store.owners_folder, lossy=lossy)
+    return ApartStore(store, log, ApartFront(store, LogApartInlet(store.state, log, server, clock), log))
+
+
+async def check_server(section: LogSection) -> None:
+    """Look whether the server is one that a log can live on.
+
+    Raises:
+        ConfigError: it is not; the setting is named.
+        Unavailable: it cannot be reached.
+    """
+    from gristmill.adapters.redis import RedisServer
+
+    server = RedisServer(_target_of(section))
+    try:
+        await server.check()
+    finally:
+        await asyncio.shield(server.close())
+
+
+class _Listing:
+    def __init__(self, stored: Listing, log: RedisLog) -> None:
+        self.items_before = stored.items_before
+        self.runs_of = stored.runs_of
+        self.items_of = stored.items_of
+        self.item_of_run = stored.item_of_run
+        self.peers_of = stored.peers_of
+        self.hold_of = log.hold_of
+
+
+class _Traffic:
+    def __init__(self, stored: Traffic) -> None:
+        self._stored = stored
+
+    async def count(self, *, since_ms: int, step_ms: int, limit: int, without: Sequence[str] = ()) -> list[Interval]:
+        """Return what was done; what came in is known to the log's server alone."""
+        intervals = await self._stored.count(since_ms=since_ms, step_ms=step_ms, limit=limit, without=without)
+        return [msgspec.structs.replace(one, appended=None) for one in intervals]
+
+
+def _target_of(section: LogSection) -> RedisTarget:
+    from gristmill.adapters.redis import RedisTarget
+
+    return RedisTarget(url=section.url, password=section.password, ca_file=section.ca_file, prefix=section.prefix)
+
+
+def _read_lossy(entries: Sequence[str]) -> dict[str, int]:
+    lossy: dict[str, int] = {}
+    for entry in entries:
+        topic, _, count = entry.rpartition("=")
+        if not topic or not count.isdecimal() or int(count) == 0:
+            raise ConfigError("log.lossy", value=entry, advice="write TOPIC=RECORDS, as in feed.served=20000")
+        lossy[topic] = int(count)
+    return lossy
