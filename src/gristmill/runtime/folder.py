@@ -25,7 +25,10 @@ from pathlib import Path
 
 from gristmill.domain.errors import ConfigError, Unavailable, UsageError
 
-__all__ = ["GroupLock", "StateFolder"]
+__all__ = ["FOLDER_MODE", "GroupLock", "StateFolder"]
+
+FOLDER_MODE = 0o700
+"""It holds all contents, and hashes of tokens. A folder that is there already keeps the mode that somebody chose."""
 
 SOCKET_PATH_BYTES_MAX = 100
 """The kernel takes 107; a longer path gets its sockets in the system's folder for temporary files."""
@@ -75,7 +78,8 @@ class StateFolder:
                 "name of the state folder is not UTF-8", value=str(self.path), advice="rename it"
             ) from None
         try:
-            for folder in (self.path, self.run_dir, self.metrics_dir):
+            self.path.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+            for folder in (self.run_dir, self.metrics_dir):
                 folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.path):
                 pass
@@ -118,7 +122,10 @@ class StateFolder:
             return path
         digest = hashlib.blake2b(os.fsencode(self.path), digest_size=HASH_BYTES).hexdigest()
         shared = Path(tempfile.gettempdir()) / f"gristmill-{os.getuid()}"
-        shared.mkdir(mode=0o700, exist_ok=True)
+        shared.mkdir(mode=FOLDER_MODE, exist_ok=True)
+        if shared.is_symlink() or shared.stat().st_uid != os.getuid():
+            advice = "name a state folder with a shorter path: --state DIR"
+            raise ConfigError("folder for sockets belongs to somebody else", value=str(shared), advice=advice)
         return shared / f"{digest}-{name}.sock"
 
 

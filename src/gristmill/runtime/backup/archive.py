@@ -91,9 +91,11 @@ class ArchiveReader:
             if entry.name in (FIRST_NAME, MANIFEST_NAME):
                 continue
             expected = missing.pop(entry.name, None)
-            if expected is None or not entry.isreg() or not is_part_of_a_backup(entry.name):
+            if expected is None or not _is_plain(entry) or not is_part_of_a_backup(entry.name):
                 raise _damaged(self._path, f"{entry.name} does not belong into it")
-            if self._unpack_one(entry, folder / entry.name, on_bytes) != expected:
+            # Its size first: nothing longer than was said may fill the disk.
+            is_same = entry.size == expected.bytes and self._unpack_one(entry, folder, on_bytes) == expected
+            if not is_same:
                 raise _damaged(self._path, f"{entry.name} is not what was backed up")
         if missing:
             raise _damaged(self._path, f"{min(missing)} is missing")
@@ -104,10 +106,13 @@ class ArchiveReader:
         except (tarfile.TarError, OSError, EOFError) as error:
             raise _damaged(self._path, str(error)) from error
 
-    def _unpack_one(self, entry: tarfile.TarInfo, path: Path, on_bytes: OnBytes) -> FileEntry:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        digest, size = hashlib.sha256(), 0
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, OWNER_ONLY)
+    def _unpack_one(self, entry: tarfile.TarInfo, folder: Path, on_bytes: OnBytes) -> FileEntry:
+        path, digest, size = folder / entry.name, hashlib.sha256(), 0
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, OWNER_ONLY)
+        except (FileExistsError, NotADirectoryError, ValueError) as error:
+            raise _damaged(self._path, f"{entry.name!r} is no name of a file in it") from error
         with os.fdopen(descriptor, "wb") as file:
             for chunk in _read_chunks(self._tar, entry, self._path):
                 digest.update(chunk)
@@ -165,6 +170,11 @@ def _read_chunks(tar: tarfile.TarFile, entry: tarfile.TarInfo, path: Path) -> It
             yield chunk
     except (tarfile.TarError, EOFError) as error:
         raise _damaged(path, str(error)) from error
+
+
+def _is_plain(entry: tarfile.TarInfo) -> bool:
+    """Whether it is a file with all its bytes: a sparse one says of some that they are zero, for any number of them."""
+    return entry.isreg() and not entry.issparse()
 
 
 class _Hashing:

@@ -18,14 +18,14 @@ from gristmill.adapters.local_host.owners import OwnerLock, registered_owners
 from gristmill.adapters.sqlite.file.connection import StoreFile
 from gristmill.adapters.sqlite.file.schema import SCHEMA_VERSION
 from gristmill.adapters.sqlite.upkeep import fit_restored
-from gristmill.domain.errors import DataError, UsageError
+from gristmill.domain.errors import DataError, Unavailable, UsageError
 from gristmill.domain.upkeep.loss import Loss
 from gristmill.intake.ids.segment_ids import NAMESPACE
 from gristmill.intake.ids.stock_core import read_moment
 from gristmill.runtime.backup.archive import ArchiveReader, open_archive
 from gristmill.runtime.backup.manifest import KEPT_FOLDERS, STORE_NAME, BackupManifest
 from gristmill.runtime.backup.taking import OnBackup, sync_folder
-from gristmill.runtime.folder import GroupLock, StateFolder
+from gristmill.runtime.folder import FOLDER_MODE, GroupLock, StateFolder
 
 __all__ = ["Restored", "restore_backup"]
 
@@ -60,20 +60,28 @@ def restore_backup(
     Raises:
         UsageError: the folder is in use, not empty, or no state folder.
         DataError: the file is no backup, a damaged one, or one of a newer Gristmill; nothing was changed.
+        Unavailable: the disk is too small for it; nothing was changed.
     """
     with open_archive(source) as archive:
-        _refuse_newer(source, archive.manifest)
+        _refuse_unfit(source, archive.manifest)
         _refuse_content(folder, is_forced=is_forced)
-        folder.path.mkdir(parents=True, exist_ok=True)
+        folder.path.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+        _refuse_small_disk(folder.path, archive.manifest)
         lock = GroupLock(folder, purpose="gristmill restore")
         try:
             _refuse_owners(folder)
             fresh = folder.restore_part_dir
-            shutil.rmtree(fresh, ignore_errors=True)
+            # As long as it is there and the store is not, no other command begins an empty one.
+            is_going_on = fresh.exists() and not folder.exists
+            _empty(fresh)
             try:
                 freed = _unpack(archive, fresh, now_ms=now_ms, on_progress=on_progress)
+                # Unpacking takes a while, in which somebody may have opened the store that is there.
+                _refuse_owners(folder)
             except BaseException:
-                shutil.rmtree(fresh, ignore_errors=True)
+                _empty(fresh)
+                if not is_going_on:
+                    fresh.rmdir()
                 raise
             aside = _move_aside(folder, now_ms=now_ms)
             _move_in(fresh, folder.path)
@@ -83,10 +91,19 @@ def restore_backup(
         return Restored(archive.manifest, freed, aside)
 
 
-def _refuse_newer(source: Path, manifest: BackupManifest) -> None:
+def _refuse_unfit(source: Path, manifest: BackupManifest) -> None:
+    if STORE_NAME not in manifest.files:
+        raise DataError(f"backup {source} holds no store", value=STORE_NAME, advice="use another backup")
     if manifest.schema_version > SCHEMA_VERSION:
         advice = f"this Gristmill reads up to {SCHEMA_VERSION}: restore it with version {manifest.gristmill} or newer"
         raise DataError(f"backup {source} has a newer schema", value=manifest.schema_version, advice=advice)
+
+
+def _refuse_small_disk(path: Path, manifest: BackupManifest) -> None:
+    needed, free = sum(entry.bytes for entry in manifest.files.values()), shutil.disk_usage(path).free
+    if free < needed:
+        advice = f"it takes {needed} bytes: free space, or restore to another disk; nothing was changed"
+        raise Unavailable(f"disk of {path} has too little space for the backup", value=free, advice=advice)
 
 
 def _refuse_content(folder: StateFolder, *, is_forced: bool) -> None:
@@ -121,9 +138,18 @@ def _unpack(archive: ArchiveReader, fresh: Path, *, now_ms: int, on_progress: On
         done += count
         on_progress("unpacking", done, total)
 
-    fresh.mkdir(mode=0o700)
     archive.unpack(fresh, on_bytes=on_bytes)
     return fit_restored(StoreFile(fresh / STORE_NAME), _measure_loss(archive.manifest, now_ms=now_ms)).freed
+
+
+def _empty(folder: Path) -> None:
+    """Make a folder that nobody else looks into, or clear it; it is there all the while."""
+    folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 def _measure_loss(manifest: BackupManifest, *, now_ms: int) -> Loss:

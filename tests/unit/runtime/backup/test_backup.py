@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import io
 import os
-import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
 import apsw
-import msgspec
 import pytest
 
 from gristmill.adapters.clock import SystemClock
@@ -20,45 +16,7 @@ from gristmill.domain.errors import ConfigError, DataError, Unavailable, UsageEr
 from gristmill.runtime.backup import restore_backup, take_backup
 from gristmill.runtime.backup import taking as taking_module
 from gristmill.runtime.folder import GroupLock, StateFolder
-from gristmill.testing.contracts.backend import make_commit, records
-
-NOW_MS = 1_796_000_000_000
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> StateFolder:
-    folder = StateFolder(tmp_path / "state")
-    folder.prepare()
-    asyncio.run(fill(folder.store_file))
-    for name in ("models/spam/active", "inputs/run.a.1.json", "blobs/abc", "inputs/.stdin.1.part", "run/x.sock"):
-        path = folder.path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(name, encoding="utf-8")
-    return folder
-
-
-async def fill(path: Path) -> None:
-    store = SqliteStore.open(path, clock=SystemClock(), owner="filler", synchronous="NORMAL")
-    await store.log.append("t", records("a", "b"))
-    await store.state.commit([make_commit(1), make_commit(2)])
-    await store.close()
-
-
-async def count_items(folder: StateFolder) -> int:
-    store = SqliteStore.open(folder.store_file, clock=SystemClock(), owner="counter", synchronous="NORMAL")
-    try:
-        return (await store.state.counts())["items"]
-    finally:
-        await store.close()
-
-
-@pytest.fixture
-def backup(folder: StateFolder, tmp_path: Path) -> Path:
-    return take_backup(folder, tmp_path / "backup.tar", now_ms=NOW_MS).path
-
-
-def empty(tmp_path: Path, name: str = "restored") -> StateFolder:
-    return StateFolder(tmp_path / name)
+from tests.backups import NOW_MS, count_items, empty, flip_store, rewrite
 
 
 def test_everything_that_a_user_would_miss_comes_back(folder: StateFolder, tmp_path: Path) -> None:
@@ -219,12 +177,6 @@ def _cut(path: Path) -> None:
     os.truncate(path, path.stat().st_size // 2)
 
 
-def _flip_store(path: Path) -> None:
-    with path.open("r+b") as file:
-        file.seek(200_000)
-        file.write(b"\xff\x00\xff")
-
-
 def _flip_manifest(path: Path) -> None:
     content = path.read_bytes()
     path.write_bytes(content.replace(b'"items": 2', b'"items": 9'))
@@ -242,7 +194,7 @@ def _empty_out(path: Path) -> None:
     ("hurt", "message"),
     [
         (_cut, "damaged"),
-        (_flip_store, "not what was backed up"),
+        (flip_store, "not what was backed up"),
         (_flip_manifest, "manifest was changed"),
         (_write_garbage, "no backup of Gristmill"),
         (_empty_out, "no backup of Gristmill"),
@@ -259,22 +211,6 @@ def test_a_damaged_or_foreign_file_is_refused(
     assert not there.restore_part_dir.exists()
 
 
-def rewrite(path: Path, change: Callable[[dict[str, object]], None], *, name: str = "", extra: str = "") -> None:
-    """Write a backup again with another manifest, whose hash is right, and perhaps a file of another name."""
-    with tarfile.open(path) as old:
-        members = [(entry, old.extractfile(entry)) for entry in old.getmembers()]
-        parts = [(entry, b"" if file is None else file.read()) for entry, file in members]
-    manifest = msgspec.json.decode(parts[-1][1], type=dict[str, object])
-    change(manifest)
-    content = msgspec.json.encode(manifest)
-    parts[-1][0].size, parts[-1][0].pax_headers = len(content), {"comment": hashlib.sha256(content).hexdigest()}
-    with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as new:
-        for entry, body in parts[:-1]:
-            entry.name = extra if extra and entry.name == name else entry.name
-            new.addfile(entry, io.BytesIO(body))
-        new.addfile(parts[-1][0], io.BytesIO(content))
-
-
 def test_a_backup_of_a_newer_schema_or_format_is_refused(backup: Path, tmp_path: Path) -> None:
     rewrite(backup, lambda manifest: manifest.update(schema_version=999, gristmill="9.0"))
     with pytest.raises(DataError, match=r"newer schema: 999 .*version 9\.0 or newer"):
@@ -282,19 +218,6 @@ def test_a_backup_of_a_newer_schema_or_format_is_refused(backup: Path, tmp_path:
     rewrite(backup, lambda manifest: manifest.update(format=2))
     with pytest.raises(DataError, match="another format than 1: 2"):
         restore_backup(backup, empty(tmp_path), now_ms=NOW_MS)
-
-
-@pytest.mark.parametrize("name", ["../escaped", "models/../../escaped", "run/x", "gristmill.log"])
-def test_no_file_is_unpacked_anywhere_else(backup: Path, tmp_path: Path, name: str) -> None:
-    def rename(manifest: dict[str, object]) -> None:
-        files = manifest["files"]
-        assert isinstance(files, dict)
-        files[name] = files.pop("blobs/abc")
-
-    rewrite(backup, rename, name="blobs/abc", extra=name)
-    with pytest.raises(DataError, match="does not belong"):
-        restore_backup(backup, empty(tmp_path), now_ms=NOW_MS)
-    assert not (tmp_path / "escaped").exists()
 
 
 def test_a_file_that_the_manifest_names_must_be_there(backup: Path, tmp_path: Path) -> None:
