@@ -36,6 +36,8 @@ class Listener:
         self._ring = ring
         self._ring_all = ring_all
         self._listening: asyncio.Task[None] | None = None
+        self.is_heard = False
+        """Whether a ring would be heard now."""
 
     def start(self) -> None:
         """Begin to listen; safe to call again."""
@@ -61,7 +63,6 @@ class Listener:
         subscription = self._server.client.pubsub()
         try:
             await subscription.subscribe(self._channel)
-            self._ring_all()
             is_asked = False
             while True:
                 message = await subscription.get_message(timeout=SILENCE_S)
@@ -74,6 +75,10 @@ class Listener:
                 is_asked = False
                 if message["type"] == "message":
                     self._ring(message["data"].decode())
+                elif message["type"] == "subscribe":
+                    self.is_heard = True
+                    self._ring_all()
         finally:
+            self.is_heard = False
             with suppress(RedisError, OSError):
                 await subscription.aclose()

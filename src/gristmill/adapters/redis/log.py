@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from gristmill.adapters.checks import check_limit, check_records
 from gristmill.adapters.redis.bell import Listener
 from gristmill.adapters.redis.letters import RedisLetters
 from gristmill.adapters.redis.places import TopicKeys, offset_of, place_of
+from gristmill.adapters.redis.quiet import QuietTopics
 from gristmill.adapters.redis.records import arguments_of, delivery_of, stored_of
 from gristmill.adapters.redis.server import RedisServer
 from gristmill.adapters.redis.upkeep import RedisUpkeep
@@ -74,11 +75,12 @@ class RedisLog:
         self._lossy = dict(lossy or {})
         self._is_server_time = is_server_time
         self._bells = TopicBells(clock)
+        self._quiet = QuietTopics()
         self._listener = Listener(
-            server, self._channel, ring=lambda topic: self._bells.ring([topic]), ring_all=self._bells.ring_all
+            server, self._channel, ring=lambda topic: self._ring([topic]), ring_all=self._ring_all
         )
         self._letters = RedisLetters(server, self._prefix, self._channel)
-        self._upkeep = RedisUpkeep(server, self._prefix, self._channel, owners_folder)
+        self.upkeep = RedisUpkeep(server, self._prefix, self._channel, owners_folder)
         self._registered: set[str] = set()
         self._claimed: set[str] = set()
         self._unsure: dict[tuple[str, str, str], int] = {}
@@ -113,7 +115,7 @@ class RedisLog:
         names = [keys.stream, keys.meta, keys.delayed, keys.token(token)]
         answer: bytes = await self._server.run("append", names, arguments)
         fault("append.after")
-        self._bells.ring([topic])
+        self._ring([topic])
         if b" " in answer:
             return [offset_of(place) for place in answer.split(b" ")]
         first = offset_of(answer)
@@ -131,15 +133,20 @@ class RedisLog:
         number = self._unsure.get(me, 0)
         is_again = number > 0
         number = number or next(self._calls)
+        now_ms, mark = self._clock.monotonic_us() // 1000, self._quiet.mark(topic)
+        if not is_again and self._listener.is_heard and self._quiet.is_quiet(topic, group, now_ms=now_ms):
+            return []
         keys = TopicKeys.of(self._prefix, topic).group(group).all()
         arguments = (group, owner, limit, lease_ms, self._now(), number, int(is_again), SCAN_RECORDS_MAX)
         try:
-            _, gaps, found = await self._server.run("claim", keys, arguments, is_safe=False)
+            due_in_ms, gaps, found = await self._server.run("claim", keys, arguments, is_safe=False)
         except OutcomeUnknown:
             self._unsure[me] = number
             raise
         self._unsure.pop(me, None)
         fault("claim.after")
+        if not found:
+            self._quiet.note_empty(topic, group, mark, now_ms=now_ms, due_in_ms=due_in_ms)
         if gaps:
             await self._note_gaps(topic, group, [(int(first), int(last)) for first, last in gaps])
         deliveries = [delivery_of(topic, group, owner, one) for one in found if one[3]]
@@ -163,7 +170,7 @@ class RedisLog:
             return [now, delay_ms, int(counted), self._channel, topic]
 
         released = await self._each_group("release", leases, arguments)
-        self._bells.ring(lease.topic for lease in leases)
+        self._ring(lease.topic for lease in leases)
         return released
 
     async def reject(self, lease: Lease, diagnosis: Diagnosis) -> Rejected:
@@ -177,12 +184,12 @@ class RedisLog:
 
     async def reclaim(self, *, me: str) -> int:
         """Free the leases of owners of this host that are dead; now and then trim what is done with, too."""
-        freed = await self._upkeep.free_dead(await self.topics(), me=me, now=self._now())
-        self._bells.ring(freed)
+        freed = await self.upkeep.free_dead(await self.topics(), me=me, now=self._now())
+        self._ring(freed)
         now_ms = self._clock.monotonic_us() // 1000
         if now_ms >= self._upkeep_at_ms:
             self._upkeep_at_ms = now_ms + UPKEEP_MS
-            await self._upkeep.run(sorted(self._claimed))
+            await self.upkeep.run(sorted(self._claimed))
         return len(freed)
 
     async def lag(self, topic: str, group: str) -> Lag:
@@ -225,7 +232,7 @@ class RedisLog:
 
     async def trim(self, topic: str, *, upto: int) -> int:
         """Delete records with offset <= `upto` that every group has accepted; none while no group has claimed."""
-        return await self._upkeep.trim(topic, upto=upto)
+        return await self.upkeep.trim(topic, upto=upto)
 
     async def trimmed(self, topic: str) -> int:
         """Return how many records of the topic were trimmed so far."""
@@ -242,7 +249,7 @@ class RedisLog:
     async def requeue(self, dead_letter_id: int) -> bool:
         """Make a dead letter a record again, for its group alone, with a fresh budget."""
         topic = await self._close_letter(dead_letter_id, is_requeued=True)
-        self._bells.ring([topic] if topic else [])
+        self._ring([topic] if topic else [])
         return topic is not None
 
     async def drop(self, dead_letter_id: int) -> bool:
@@ -264,6 +271,16 @@ class RedisLog:
         """Close all connections; safe to call twice."""
         await self._listener.close()
         await self._server.close()
+
+    def _ring(self, topics: Iterable[str]) -> None:
+        rung = set(topics)
+        self._bells.ring(rung)
+        for topic in rung:
+            self._quiet.ring(topic)
+
+    def _ring_all(self) -> None:
+        self._bells.ring_all()
+        self._quiet.ring_all()
 
     def _now(self) -> str:
         return "" if self._is_server_time else str(self._clock.now_ms())
@@ -311,7 +328,7 @@ class RedisLog:
         for topic, record in then:
             flat += (topics[topic], topic, *arguments_of(record))
         is_done = bool(await self._server.run("settle", keys, flat))
-        self._bells.ring(topics)
+        self._ring(topics)
         return [is_done] * len(leases)
 
     async def _note_gaps(self, topic: str, group: str, gaps: Sequence[tuple[int, int]]) -> None:

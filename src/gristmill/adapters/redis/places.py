@@ -4,9 +4,9 @@ All keys of a topic share the hash tag `{topic}`, so that they live in one slot.
 what lies beside it is named after what it holds.
 
 An offset is an integer, a place in a stream a pair of a time (or number) and a sequence. Streams that we write have
-places that follow one another, such as 41-0, 42-0, 43-0, and the first number is the offset. In streams that others write
-the place begins with milliseconds; both parts are packed above bit 62, which keeps their order and cannot be taken for
-one of ours.
+places that follow one another, such as 41-0, 42-0, 43-0, and the first number is the offset. In streams that others
+write the place begins with milliseconds; both parts are packed above bit 62, which keeps their order and cannot be
+taken for one of ours.
 """
 
 from __future__ import annotations

@@ -71,11 +71,11 @@ class RedisUpkeep:
                 return trimmed
             after = following.decode()
 
-    async def reap(self, topic: str) -> int:
+    async def reap(self, topic: str, *, idle_ms_max: int = MEMBER_IDLE_MS_MAX) -> int:
         """Remove members of a topic's groups that are long gone."""
         stream = TopicKeys.of(self._prefix, topic).stream
         groups = await self.groups_of(topic)
-        return sum([int(await self._server.run("reap", [stream], (group, MEMBER_IDLE_MS_MAX))) for group in groups])
+        return sum([int(await self._server.run("reap", [stream], (group, idle_ms_max))) for group in groups])
 
     async def run(self, topics: Iterable[str]) -> None:
         """Trim and reap; what cannot be done now is done the next time."""

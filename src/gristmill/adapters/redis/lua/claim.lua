@@ -1,13 +1,16 @@
 -- KEYS: those of a topic in a group. ARGV: group, owner, limit, lease_ms, now, call, is_retry, scan_max.
--- Answer: whether any came back, (first, last) of runs of records that vanished unread, then
--- (id, epoch, attempt, fields) a record; a record that vanished while it was held has no fields.
+-- Answer: milliseconds until something comes due when there is nothing now, negative where nobody can tell; (first, last)
+-- of runs of records that vanished unread; (id, epoch, attempt, fields) a record, without fields where the record vanished
+-- while it was held.
 local stream, meta, state, held, leased, waiting = unpack(KEYS)
 local group, owner, limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local now = read_now(ARGV[5])
 local until_ms = whole(now + tonumber(ARGV[4]))
 local call, scan_max = ARGV[6], tonumber(ARGV[8])
 
-if redis.call('EXISTS', stream) == 0 then return {0, {}, {}} end
+local FAR_MS = 60000
+
+if redis.call('EXISTS', stream) == 0 then return {FAR_MS, {}, {}} end
 
 local function open_group()
   local made = redis.pcall('XGROUP', 'CREATE', stream, group, '0')
@@ -152,7 +155,7 @@ end
 
 if ARGV[7] == '1' then
   take_again()
-  if #found > 0 then return {1, {}, found} end
+  if #found > 0 then return {0, {}, found} end
 end
 
 local due_count, fresh_count = 0, 0
@@ -169,4 +172,12 @@ end
 if (due_count > 0) ~= is_fresh_first then
   redis.call('HSET', state, 'fresh_first', due_count > 0 and '1' or '0')
 end
-return {due_count, gaps, found}
+local due_in = 0
+if #found == 0 then
+  due_in = is_dense and FAR_MS or -1
+  for _, key in ipairs({leased, waiting}) do
+    local first = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
+    if first[2] then due_in = math.min(due_in, tonumber(first[2]) - now) end
+  end
+end
+return {due_in, gaps, found}
