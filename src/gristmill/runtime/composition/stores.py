@@ -60,7 +60,7 @@ async def check_log(spec: GroupSpec) -> None:
         Unavailable: it cannot be reached.
     """
     if spec.settings.log.backend == "redis":
-        from gristmill.runtime.composition.apart import check_server
+        from gristmill.runtime.log_apart import check_server
 
         await check_server(spec.settings.log)
 
@@ -74,7 +74,7 @@ def open_store(spec: GroupSpec, clock: Clock, owner: str) -> Store:
     """
     if spec.settings.log.backend == "sqlite":
         return open_sqlite(spec, clock, owner)
-    from gristmill.runtime.composition.apart import open_redis
+    from gristmill.runtime.log_apart import open_redis
 
     return _recorded(open_redis(spec, clock, owner), spec, clock, owner)
 

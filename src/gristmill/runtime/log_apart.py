@@ -26,21 +26,10 @@ if TYPE_CHECKING:
 __all__ = ["ApartStore", "check_server", "open_redis"]
 
 
-class ApartFront:
-    """See `ports.front.Front`: publishing and whereabouts of records from the log, the rest from the state."""
-
-    def __init__(self, store: SqliteStore, inlet: Inlet, log: RedisLog) -> None:
-        self.inlet: Inlet = inlet
-        self.facts: LabelFacts = store.front.facts
-        self.tokens: Tokens = store.front.tokens
-        self.listing: Listing = _Listing(store.front.listing, log)
-        self.traffic: Traffic = _Traffic(store.front.traffic)
-
-
 class ApartStore:
     """See `stores.Store`."""
 
-    def __init__(self, store: SqliteStore, log: RedisLog, front: ApartFront) -> None:
+    def __init__(self, store: SqliteStore, log: RedisLog, front: _ApartFront) -> None:
         self._store = store
         self.log = log
         self.state = store.state
@@ -75,7 +64,7 @@ def open_redis(spec: GroupSpec, clock: Clock, owner: str) -> ApartStore:
         is_log_apart=True,
     )
     log = RedisLog(server, clock, owners_folder=store.owners_folder, lossy=lossy)
-    return ApartStore(store, log, ApartFront(store, LogApartInlet(store.state, log, server, clock), log))
+    return ApartStore(store, log, _ApartFront(store, LogApartInlet(store.state, log, server, clock), log))
 
 
 async def check_server(section: LogSection) -> None:
@@ -92,6 +81,17 @@ async def check_server(section: LogSection) -> None:
         await server.check()
     finally:
         await asyncio.shield(server.close())
+
+
+class _ApartFront:
+    """See `ports.front.Front`: publishing and whereabouts of records from the log, the rest from the state."""
+
+    def __init__(self, store: SqliteStore, inlet: Inlet, log: RedisLog) -> None:
+        self.inlet: Inlet = inlet
+        self.facts: LabelFacts = store.front.facts
+        self.tokens: Tokens = store.front.tokens
+        self.listing: Listing = _Listing(store.front.listing, log)
+        self.traffic: Traffic = _Traffic(store.front.traffic)
 
 
 class _Listing:
