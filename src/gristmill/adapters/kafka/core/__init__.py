@@ -1,0 +1,1 @@
+"""The decisions of the Kafka log: no IO, no clock, no client library."""

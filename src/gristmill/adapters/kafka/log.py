@@ -1,0 +1,272 @@
+"""The log port over Apache Kafka; `docs/adr/0010-kafka-partitions-under-per-record-leases.md` says why it is so."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+
+import structlog
+from confluent_kafka import Message
+
+from gristmill.adapters.checks import check_limit, check_records
+from gristmill.adapters.kafka.admin import TopicAdmin
+from gristmill.adapters.kafka.core.naming import Names, pack_offset, unpack_offset
+from gristmill.adapters.kafka.core.wire import DUE, ToWrite, read_record, write_again, write_dead
+from gristmill.adapters.kafka.dead import DeadLetters
+from gristmill.adapters.kafka.groups import Groups
+from gristmill.adapters.kafka.lagging import measure_lag
+from gristmill.adapters.kafka.producing import RecordProducer
+from gristmill.adapters.kafka.reading import TopicReader
+from gristmill.adapters.kafka.settings import KafkaSettings
+from gristmill.adapters.waiting import POLL_MS_MAX, TopicBells
+from gristmill.domain.errors import InvariantBroken, UsageError
+from gristmill.domain.log import DeadLetter, Delivery, Diagnosis, Lag, Lease, NewRecord, Rejected, StoredRecord
+from gristmill.ports.clock import Clock
+
+__all__ = ["KafkaLog"]
+
+REJECTED_MAX = 10_000
+"""Leases whose dead letter is written and remembered, so that a repeated reject is recognised."""
+
+_log = structlog.get_logger()
+
+
+class KafkaLog:
+    """See `ports.log.Log`. Open it on a running event loop; `start` looks whether the brokers suit us.
+
+    Leases are kept by the process that claims: only it can end, renew or release them, and they go when it goes.
+    """
+
+    def __init__(self, settings: KafkaSettings, clock: Clock) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._names = Names(settings.prefix)
+        self._admin = TopicAdmin(settings)
+        self._producer = RecordProducer(settings)
+        self._bells = TopicBells(clock)
+        self._dead = DeadLetters(self._names.dead, settings, self._admin, self._producer)
+        self._groups = Groups(
+            settings,
+            names=self._names,
+            admin=self._admin,
+            producer=self._producer,
+            clock=clock,
+            ring=lambda topic: self._bells.ring([topic]),
+        )
+        self._rejected: dict[Lease, None] = {}
+        abilities = {"durable", "claimer_settles"}
+        self.capabilities = frozenset(abilities | ({"topic_order"} if settings.partition_count == 1 else set()))
+
+    async def start(self) -> None:
+        """Look whether the brokers suit us; what can be lived with is logged.
+
+        Raises:
+            ConfigError: they do not.
+            Unavailable: none answers.
+        """
+        for warning in await self._admin.check():
+            _log.warning("kafka", advice=warning)
+
+    async def close(self) -> None:
+        """Commit, leave all groups and let go of all connections."""
+        await self._groups.close()
+        await self._dead.close()
+        await self._producer.close()
+
+    async def append(self, topic: str, records: Sequence[NewRecord]) -> list[int]:
+        """Append records and return their offsets. Where an answer is missing, some may be written."""
+        check_records(records)
+        kafka_topic = self._names.topic(topic)
+        await self._admin.make_topic(kafka_topic)
+        now_ms = self._clock.now_ms()
+        places = await self._groups.write([_to_write(kafka_topic, record, now_ms) for record in records])
+        self._bells.ring([topic])
+        return [pack_offset(offset, partition) for partition, offset in places]
+
+    async def claim(self, topic: str, group: str, *, owner: str, limit: int, lease_ms: int) -> list[Delivery]:
+        """Lease up to `limit` records that nobody holds, of the partitions that this process was assigned."""
+        check_limit(limit)
+        self._bells.look(topic)
+        return await self._groups.claim(topic, group, owner=owner, limit=limit, lease_ms=lease_ms)
+
+    async def accept(self, leases: Sequence[Lease], *, then: Sequence[tuple[str, NewRecord]] = ()) -> list[bool]:
+        """End records for good. `then` is written first: a crash in between leaves both to be delivered."""
+        if not then:
+            return [self._groups.end(lease) for lease in leases]
+        check_records([record for _, record in then])
+        if any(self._groups.owned(lease) is None for lease in leases):
+            return [False] * len(leases)
+        now_ms = self._clock.now_ms()
+        copies = [_to_write(self._names.topic(topic), record, now_ms) for topic, record in then]
+        for kafka_topic in {copy.topic for copy in copies}:
+            await self._admin.make_topic(kafka_topic)
+        await self._groups.write(copies)
+        for lease in leases:
+            self._groups.end(lease)
+        self._bells.ring(topic for topic, _ in then)
+        return [True] * len(leases)
+
+    async def release(self, leases: Sequence[Lease], *, delay_ms: int = 0, counted: bool = True) -> list[bool]:
+        """Give records back, to be delivered again after `delay_ms`."""
+        released = await self._groups.release(leases, delay_ms=delay_ms, counted=counted)
+        self._bells.ring(lease.topic for lease in leases)
+        return released
+
+    async def reject(self, lease: Lease, diagnosis: Diagnosis) -> Rejected:
+        """Write a dead letter, then end the record; written twice under its key it is still one."""
+        owned = self._groups.owned(lease)
+        if owned is None:
+            return "already" if lease in self._rejected else "lost"
+        letter = write_dead(lease, owned[1], diagnosis, self._names.dead, now_ms=self._clock.now_ms())
+        await self._dead.write(letter)
+        self._groups.end(lease)
+        self._rejected[lease] = None
+        if len(self._rejected) > REJECTED_MAX:
+            del self._rejected[next(iter(self._rejected))]
+        return "written"
+
+    async def renew(self, leases: Sequence[Lease], *, lease_ms: int) -> list[bool]:
+        """Extend leases to `lease_ms` from now; nothing is asked of the brokers, who keep our membership anyway."""
+        until_ms = self._clock.now_ms() + lease_ms
+        renewed: list[bool] = []
+        for lease in leases:
+            owned = self._groups.owned(lease)
+            renewed.append(owned is not None and owned[0].book.renew(lease, until_ms=until_ms))
+        return renewed
+
+    async def reclaim(self, *, me: str) -> int:
+        """Return 0: the brokers give the partitions of a dead process to others by themselves."""
+        return 0
+
+    async def lag(self, topic: str, group: str) -> Lag:
+        """Return how far the group is behind; what other processes have in flight counts as undelivered."""
+        return await measure_lag(
+            topic,
+            group,
+            member=self._groups.find(topic, group),
+            settings=self._settings,
+            names=self._names,
+            admin=self._admin,
+            dead=len(await self._dead.open_letters(topic=topic, group=group)),
+            now_ms=self._clock.now_ms(),
+        )
+
+    async def end(self, topic: str) -> int:
+        """Return the number of records ever appended to the topic."""
+        return sum(await self._admin.ends(self._names.topic(topic)))
+
+    async def topics(self) -> list[str]:
+        """Return the names of all topics, sorted."""
+        return self._names.plain_topics(list(await self._admin.topics()))
+
+    async def read_all(
+        self, topic: str, *, after: int = 0, until_end: bool = True
+    ) -> AsyncIterator[list[StoredRecord]]:
+        """Yield batches of all records with offset > `after`; over several partitions in no order between them.
+
+        Raises:
+            UsageError: `after` in a topic of several partitions, where it does not say what was read of the others.
+        """
+        kafka_topic = self._names.topic(topic)
+        if after and await self._admin.partitions_of(kafka_topic) > 1:
+            raise UsageError("a topic of several partitions has no place to go on from", value=after, advice="use 0")
+        at = {0: unpack_offset(after)[0] + 1} if after else {}
+        reader = TopicReader(self._settings)
+        try:
+            while True:
+                self._bells.look(topic)
+                ends = dict(enumerate(await self._admin.ends(kafka_topic)))
+                lows = dict(enumerate(await self._admin.beginnings(kafka_topic)))
+                starts = {number: max(low, at.get(number, 0)) for number, low in lows.items()}
+                async for messages in reader.read(kafka_topic, starts=starts, ends=ends):
+                    yield [_to_stored(topic, kafka_topic, message) for message in messages]
+                if until_end:
+                    return
+                at = ends
+                await self.wait([topic], timeout_ms=POLL_MS_MAX)
+        finally:
+            await reader.close()
+
+    async def trim(self, topic: str, *, upto: int) -> int:
+        """Delete the front of each partition: what lies up to `upto` and below the progress of every group."""
+        kafka_topic = self._names.topic(topic)
+        groups = await self._admin.groups(ending=f".{topic}")
+        if not groups or not await self._admin.partitions_of(kafka_topic):
+            return 0
+        lowest: dict[int, int] = {}
+        for kafka_group in groups:
+            group = kafka_group.removeprefix(self._settings.prefix).removesuffix(f".{topic}")
+            if (member := self._groups.find(topic, group)) is not None:
+                await member.commit()
+            committed = await self._admin.committed(kafka_group, kafka_topic)
+            for number in range(await self._admin.partitions_of(kafka_topic)):
+                base = committed.get(number, (0, ""))[0]
+                lowest[number] = min(base, lowest.get(number, base))
+        upto_offset, upto_partition = unpack_offset(upto)
+        cut: dict[int, int] = {}
+        for number, low in enumerate(await self._admin.beginnings(kafka_topic)):
+            # Packed offsets above `upto` begin one later in partitions that come after its own.
+            most = upto_offset + 1 if number <= upto_partition else upto_offset
+            if (end := min(lowest[number], most)) > low:
+                cut[number] = end
+        before = await self.trimmed(topic)
+        if cut:
+            await self._admin.delete_before(kafka_topic, cut)
+        return await self.trimmed(topic) - before
+
+    async def trimmed(self, topic: str) -> int:
+        """Return how many records of the topic were trimmed so far."""
+        return sum(await self._admin.beginnings(self._names.topic(topic)))
+
+    async def dead_letters(
+        self, *, topic: str = "", group: str = "", after: int = 0, limit: int = 100, has_values: bool = True
+    ) -> list[DeadLetter]:
+        """Return open dead letters with a higher id than `after`, oldest first."""
+        check_limit(limit)
+        letters = await self._dead.open_letters(topic=topic, group=group)
+        listed = [letter for letter in letters if letter.dead_letter_id > after][:limit]
+        return await self._dead.with_values(listed) if has_values else listed
+
+    async def requeue(self, dead_letter_id: int) -> bool:
+        """Make a dead letter a record again: a copy for its group alone, then the letter is closed."""
+        letter = await self._dead.find(dead_letter_id)
+        if letter is None:
+            return False
+        tier_ms = min(self._settings.tiers_ms)
+        retry = self._names.retry(letter.topic, letter.group, tier_ms=tier_ms)
+        await self._admin.make_retries([retry])
+        now_ms = self._clock.now_ms()
+        await self._groups.write([write_again(letter, retry, now_ms=now_ms)])
+        closed = await self._dead.close_letter(dead_letter_id, now_ms=now_ms)
+        self._bells.ring([letter.topic])
+        return closed
+
+    async def drop(self, dead_letter_id: int) -> bool:
+        """Close a dead letter for good."""
+        return await self._dead.close_letter(dead_letter_id, now_ms=self._clock.now_ms())
+
+    async def wait(self, topics: Sequence[str], *, timeout_ms: int) -> None:
+        """Return when one of the topics may have claimable records, or after `timeout_ms`; looks every second."""
+        await self._bells.wait(topics, timeout_ms=min(timeout_ms, POLL_MS_MAX))
+
+
+def _to_write(kafka_topic: str, record: NewRecord, now_ms: int) -> ToWrite:
+    headers = record.headers
+    if record.due_at_ms > now_ms:
+        headers = {**headers, DUE: str(record.due_at_ms)}
+    return ToWrite(kafka_topic, record.value, record.key, headers, now_ms)
+
+
+def _to_stored(topic: str, kafka_topic: str, message: Message) -> StoredRecord:
+    partition, offset = message.partition() or 0, message.offset() or 0
+    fetched = read_record(
+        (kafka_topic, partition),
+        offset,
+        value=message.value(),
+        key=message.key(),
+        headers=message.headers() or [],  # type: ignore[arg-type]
+        at_ms=message.timestamp()[1],
+        is_copy=False,
+    )
+    if fetched is None:
+        raise InvariantBroken("a record that is no copy has no origin", value=offset)
+    return StoredRecord(topic, fetched.origin, fetched.value, fetched.key, fetched.headers, fetched.appended_at_ms)

@@ -1,0 +1,44 @@
+"""The Kafka log holds the contracts of the log, but for what it does not claim; with a real broker."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from gristmill.testing.clock import FakeClock
+from gristmill.testing.contracts import Backend, LogContract, OwnershipContract
+from tests.contract.kafka import KafkaBackends, require_kafka, start_broker
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture(scope="module")
+def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    require_kafka()
+    address, broker = start_broker(tmp_path_factory.mktemp("kafka"))
+    yield address
+    if broker is not None:
+        broker.stop()
+
+
+class _Kafka:
+    partition_count = 1
+
+    @pytest.fixture
+    async def backend(self, clock: FakeClock, brokers: str) -> AsyncIterator[Backend]:
+        backends = KafkaBackends(brokers, clock, partition_count=self.partition_count)
+        yield await backends.open()
+        await backends.close()
+
+
+class TestKafkaLog(_Kafka, LogContract):
+    pass
+
+
+class TestKafkaOwnership(_Kafka, OwnershipContract):
+    pass
+
+
+class TestKafkaLogOfManyPartitions(_Kafka, LogContract):
+    partition_count = 3
