@@ -17,6 +17,7 @@ GUIDE = ROOT / "docs" / "guides" / "put-it-in-front-of-your-comments.md"
 EXAMPLE = ROOT / "examples" / "03_http_service"
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TIMEOUT_S = 100
+COMMENTS = {"monday": 351, "tuesday": 350}
 
 
 def free_port() -> int:
@@ -30,6 +31,9 @@ def test_the_guide_works_as_it_stands(tmp_path: Path) -> None:
     port = free_port()
     blocks = BLOCK.findall(GUIDE.read_text(encoding="utf-8"))
     assert len(blocks) >= 8
+    for day, count in COMMENTS.items():
+        lines = [json.dumps({"id": f"{day}-{n}", "text": f"{day} comment {n}, thank you"}) for n in range(count)]
+        (tmp_path / f"{day}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     # A test may not take the port that the page names; everything else is typed as it stands.
     script = "\n".join(["set -euo pipefail -m", "trap 'kill $(jobs -p) 2>/dev/null || :' EXIT", *blocks])
     script = script.replace("127.0.0.1:8080", f"127.0.0.1:{port}")
@@ -41,6 +45,8 @@ def test_the_guide_works_as_it_stands(tmp_path: Path) -> None:
     )
     assert typed.returncode == 0, typed.stdout + typed.stderr + (tmp_path / "gristmill.log").read_text(encoding="utf-8")
     assert "spam" in [label["val"] for label in json.loads((tmp_path / "score.json").read_bytes())["labels"]]
+    assert '{"accepted":351,"filtered":0,"refused":0}\n{"accepted":350,"filtered":0,"refused":0}' in typed.stdout
+    assert len((tmp_path / "labelled.jsonl").read_bytes().splitlines()) == 701
     batch = json.loads((tmp_path / "batch.json").read_bytes())
     assert [one["status"] for one in batch["items"]] == ["accepted", "refused", "accepted"]
     negated = {label["val"]: label for label in json.loads((tmp_path / "negated.json").read_bytes())["labels"]}
