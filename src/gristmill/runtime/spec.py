@@ -20,6 +20,7 @@ class GroupSpec(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         flow_files: Python files that hold flows, beside the installed ones.
         generators: what the dispatcher serves.
+        awaited: what enabled flows bring, served by this group or not: records wait for all of it.
         field_maps: generator type -> how its records name their fields; found by name where there is none.
     """
 
@@ -27,6 +28,7 @@ class GroupSpec(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings
     flow_files: tuple[str, ...] = ()
     generators: tuple[Generator, ...] = ()
+    awaited: tuple[Generator, ...] = ()
     field_maps: dict[str, FieldMap] = {}
 
     @property

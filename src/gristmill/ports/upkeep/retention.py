@@ -17,8 +17,16 @@ class Upkeep(Protocol):
     accepted or that a dead letter needs, of the newest run of a plan over an item, or of what people said.
     """
 
-    async def sweep(self, rules: RetentionRules, *, now_ms: int) -> Mapping[str, int]:
-        """Let go of all that is due, in short turns with pauses; return rows by table. Safe to cancel and repeat."""
+    @property
+    def as_of_ms(self) -> int | None:
+        """As of when the last sweep counted ages, None before the first; behind a clock that has leapt ahead."""
+        ...
+
+    async def sweep(self, rules: RetentionRules, *, now_ms: int, is_clock_right: bool = False) -> Mapping[str, int]:
+        """Let go of all that is due, in short turns with pauses; return rows by table. Safe to cancel and repeat.
+
+        Ages follow the clock as `domain.upkeep.ageing` says, at once where a person says that it is right.
+        """
         ...
 
     async def measure(self, rules: RetentionRules) -> Sequence[TableUse]:

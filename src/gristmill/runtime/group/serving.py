@@ -63,7 +63,11 @@ def serve_topics(
         loaded = loaded.with_default("dispatcher.max_in_flight", FAST_IN_FLIGHT, origin="no plan calls a model")
     settings = loaded.settings
     spec = GroupSpec(
-        state_dir=settings.main.state_dir, settings=settings, flow_files=tuple(flow_files), generators=generators
+        state_dir=settings.main.state_dir,
+        settings=settings,
+        flow_files=tuple(flow_files),
+        generators=generators,
+        awaited=(*registry.generators.values(), *([native_generator(published_to)] if published_to else [])),
     )
     with spec.folder.naming_a_full_disk():
         run_async(_serve(spec, used, greet))

@@ -22,6 +22,8 @@ HELD_RECORDS_MAX = 1_000_000
 """Records of one topic above which somebody should look at the group that is behind."""
 
 TELL_AGAIN_MS = 3_600_000
+LEAP_TOLD_MS = 3_600_000
+"""How far the clock is ahead of the time that ages are counted from before somebody should look at it."""
 
 _log = structlog.get_logger()
 
@@ -31,10 +33,11 @@ class RetentionSweep:
 
     def __init__(self, upkeep: Upkeep, spec: GroupSpec, clock: Clock, metrics: RetentionMetrics) -> None:
         self._upkeep = upkeep
-        self._rules = rules_of(spec.settings.store.retention, spec.generators)
+        self._rules = rules_of(spec.settings.store.retention, [*spec.generators, *spec.awaited])
         self._clock = clock
         self._metrics = metrics
         self._told_at_ms: dict[str, int] = {}
+        self._leap_told_us: int | None = None
 
     async def run_once(self) -> None:
         """Let go of what is due.
@@ -44,6 +47,7 @@ class RetentionSweep:
         """
         began_us, now_ms = self._clock.monotonic_us(), self._clock.now_ms()
         deleted = await self._upkeep.sweep(self._rules, now_ms=now_ms)
+        self._tell_leap(now_ms)
         self._metrics.seconds.set((self._clock.monotonic_us() - began_us) / 1_000_000)
         for table, count in deleted.items():
             self._metrics.deleted.labels(table).inc(count)
@@ -53,6 +57,14 @@ class RetentionSweep:
         self._metrics.free_bytes.set(await self._upkeep.free_bytes())
         if deleted:
             _log.debug("retention swept", **deleted)
+
+    def _tell_leap(self, now_ms: int) -> None:
+        as_of_ms, now_us = self._upkeep.as_of_ms, self._clock.monotonic_us()
+        if as_of_ms is None or now_ms - as_of_ms < LEAP_TOLD_MS:
+            self._leap_told_us = None
+        elif self._leap_told_us is None or now_us - self._leap_told_us >= TELL_AGAIN_MS * 1_000:
+            self._leap_told_us = now_us
+            _log.warning("clock is far ahead of the last sweep; ages follow", ahead_s=(now_ms - as_of_ms) // 1000)
 
     async def _tell_held(self, now_ms: int) -> None:
         for one in await self._upkeep.held(self._rules):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 import structlog
@@ -47,8 +48,9 @@ class FakeUpkeep:
 
     def __init__(self) -> None:
         self.rules: list[RetentionRules] = []
+        self.as_of_ms: int | None = None
 
-    async def sweep(self, rules: RetentionRules, *, now_ms: int) -> Mapping[str, int]:
+    async def sweep(self, rules: RetentionRules, *, now_ms: int, is_clock_right: bool = False) -> Mapping[str, int]:
         self.rules.append(rules)
         return {"log": 7}
 
@@ -86,3 +88,28 @@ async def test_a_sweep_is_measured() -> None:
     assert registry.get_sample_value("gristmill_retention_oldest_seconds", {"table": "log"}) == 5
     assert registry.get_sample_value("gristmill_retention_free_bytes") == 4_096
     assert registry.get_sample_value("gristmill_retention_sweep_seconds") == 0
+
+
+def _spec(**changes: Any) -> GroupSpec:
+    return GroupSpec(state_dir="state", settings=Settings(), **changes)
+
+
+async def test_records_wait_for_generators_that_are_configured_and_not_served_by_this_group() -> None:
+    upkeep = FakeUpkeep()
+    served, awaited = (Generator(type=name, topic="posts", plans=("a",)) for name in ("posts.b", "slow"))
+    spec = _spec(generators=(served,), awaited=(awaited,))
+    await RetentionSweep(upkeep, spec, FakeClock(), RetentionMetrics(CollectorRegistry())).run_once()
+    assert upkeep.rules[0].groups["posts"] == ("posts.b", "slow")
+
+
+async def test_a_clock_that_leaps_ahead_is_told_once_an_hour() -> None:
+    upkeep, clock = FakeUpkeep(), FakeClock()
+    sweep = RetentionSweep(upkeep, _spec(), clock, RetentionMetrics(CollectorRegistry()))
+    with structlog.testing.capture_logs() as logs:
+        for as_of_ms in (None, clock.now_ms(), clock.now_ms() - DAY_MS, clock.now_ms() - DAY_MS):
+            upkeep.as_of_ms = as_of_ms
+            await sweep.run_once()
+        clock.advance(3_600_000)
+        await sweep.run_once()
+    told = [entry["ahead_s"] for entry in logs if "clock" in entry["event"]]
+    assert told == [86_400, 90_000]

@@ -25,6 +25,9 @@ __all__ = [
     "read_runs_between",
 ]
 
+NO_COUNTS = ("position", "aged_ms")
+"""Of a tally: the last position of the log, and how far sweeps have come."""
+
 ENDED = """
 SELECT lower(hex(run_id)) FROM run INDEXED BY run_open
 WHERE is_open AND run_id IN (SELECT unhex(value) FROM json_each(?1)) AND status <> ?2
@@ -102,7 +105,8 @@ def read_counts(db: apsw.Connection) -> dict[str, int]:
     """Return row counts; a status that no run has is left out."""
     counts = {"items": 0, "runs": 0, "quarantined": 0}
     counts.update((name, value) for name, value in db.execute("SELECT name, value FROM tally") if value)
-    counts.pop("position", None)
+    for name in NO_COUNTS:
+        counts.pop(name, None)
     return counts
 
 

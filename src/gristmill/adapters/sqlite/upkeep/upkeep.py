@@ -14,6 +14,7 @@ import apsw
 from gristmill.adapters.local_host.owners import registered_owners
 from gristmill.adapters.sqlite.file.reader import Reader
 from gristmill.adapters.sqlite.file.writer import Job, Turn, Writer
+from gristmill.adapters.sqlite.upkeep.ageing import Ageing
 from gristmill.adapters.sqlite.upkeep.growth import GROWTH
 from gristmill.adapters.sqlite.upkeep.sweeps.events import EventSweep
 from gristmill.adapters.sqlite.upkeep.sweeps.items import ItemSweep
@@ -56,14 +57,21 @@ class SqliteUpkeep:
         self._writer = writer
         self._reader = reader
         self._clock = clock
+        self._ageing = Ageing(writer, reader, clock)
         records = (SampleSweep(), RecordSweep())
         self._sweeps: Sequence[Sweep] = (*records, *leftover_sweeps(), RunSweep(), EventSweep(), ItemSweep())
 
-    async def sweep(self, rules: RetentionRules, *, now_ms: int) -> Mapping[str, int]:
+    @property
+    def as_of_ms(self) -> int | None:
+        """As of when the last sweep counted ages."""
+        return self._ageing.as_of_ms
+
+    async def sweep(self, rules: RetentionRules, *, now_ms: int, is_clock_right: bool = False) -> Mapping[str, int]:
         """Let go of all that is due, in short turns with pauses; return rows by table."""
         moment = Moment(
             rules=rules,
-            now_ms=now_ms,
+            now_ms=await self._ageing.follow(now_ms, is_clock_right=is_clock_right),
+            clock_ms=now_ms,
             living=frozenset(await asyncio.to_thread(registered_owners, self._writer.file.owners_folder)),
             archive=self._archive,
         )

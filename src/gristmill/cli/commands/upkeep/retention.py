@@ -15,6 +15,7 @@ from gristmill.adapters.local_host import new_owner
 from gristmill.cli.app import EXIT_OK
 from gristmill.cli.consoles import plain_console, write_out_steering
 from gristmill.cli.options import ConfigFile, FlowFiles, StateDir, as_texts, load
+from gristmill.domain.errors import UsageError
 from gristmill.domain.upkeep.retention import TableUse
 from gristmill.intake.publish import native_generator
 from gristmill.runtime.composition.flows import load_flows
@@ -33,6 +34,9 @@ HELD_SHOWN_MAX = 20
 def retention(
     *,
     now: Annotated[bool, Parameter(negative="", help="Let go of what is due, then show what is left.")] = False,
+    clock_is_right: Annotated[
+        bool, Parameter(negative="", help="With --now, though nobody has swept for longer than a day.")
+    ] = False,
     flow: FlowFiles = (),
     state: StateDir = None,
     config: ConfigFile = None,
@@ -40,11 +44,14 @@ def retention(
     """Show what each table holds, what lets its rows go, and when. A running group lets go every 30 s by itself.
 
     With --now give the --flow files that `gristmill up` is given: what their generators still have to claim stays.
+    Where the last sweep is longer ago than a day, ages are counted as of a day after it, in case the clock is wrong.
     """
     loaded = load(state=state, config=config)
     folder = StateFolder(Path(loaded.settings.main.state_dir))
     folder.require()
-    run_async(_show(loaded, flow, is_sweeping=now))
+    if clock_is_right and not now:
+        raise UsageError("--clock-is-right without --now", value="", advice="give both to let go of what is due")
+    run_async(_show(loaded, flow, is_sweeping=now, is_clock_right=clock_is_right))
     return EXIT_OK
 
 
@@ -69,7 +76,7 @@ def compact(*, state: StateDir = None, config: ConfigFile = None) -> int:
     return EXIT_OK
 
 
-async def _show(loaded: LoadedSettings, flow: Sequence[Path], *, is_sweeping: bool) -> None:
+async def _show(loaded: LoadedSettings, flow: Sequence[Path], *, is_sweeping: bool, is_clock_right: bool) -> None:
     clock, settings = SystemClock(), loaded.settings
     registry = load_flows(settings, flow_files=as_texts(flow)).registry
     generators = [*registry.generators.values(), *([native_generator(())] if settings.api.enabled else [])]
@@ -77,9 +84,11 @@ async def _show(loaded: LoadedSettings, flow: Sequence[Path], *, is_sweeping: bo
     store = open_upkeep(GroupSpec(state_dir=settings.main.state_dir, settings=settings), clock, new_owner())
     try:
         if is_sweeping:
-            deleted = await store.upkeep.sweep(rules, now_ms=clock.now_ms())
+            now_ms = clock.now_ms()
+            deleted = await store.upkeep.sweep(rules, now_ms=now_ms, is_clock_right=is_clock_right)
             told = ", ".join(f"{count} of {table}" for table, count in sorted(deleted.items()))
             print(f"rows let go: {told or 'none'}")
+            _tell_leap(store.upkeep.as_of_ms, now_ms)
         uses = await store.upkeep.measure(rules)
         held = await store.upkeep.held(rules)
         free = await store.upkeep.free_bytes()
@@ -91,6 +100,14 @@ async def _show(loaded: LoadedSettings, flow: Sequence[Path], *, is_sweeping: bo
         since = _moment(one.oldest_at_ms)
         print(f"topic {write_out_steering(one.topic)}: {one.records} records from {since} on, {behind}")
     print(f"free inside the file, for new rows: {free} bytes; `gristmill compact` gives them back")
+
+
+def _tell_leap(as_of_ms: int | None, now_ms: int) -> None:
+    if as_of_ms is not None and as_of_ms < now_ms:
+        print(
+            f"ages were counted as of {_moment(as_of_ms)}: nobody had swept for long, or the clock is wrong. "
+            "If it is right, add --clock-is-right"
+        )
 
 
 def _table(uses: Sequence[TableUse], *, now_ms: int) -> Table:

@@ -20,7 +20,7 @@ REST_MS = 240_000
 
 IS_NEWS = """
 SELECT value <> ifnull((SELECT position FROM sample ORDER BY at_ms DESC LIMIT 1), 0)
-    OR ifnull((SELECT max(at_ms) FROM sample), 0) <= ?1 FROM tally WHERE name = 'position'
+    OR ifnull((SELECT max(at_ms) FROM sample), 0) NOT BETWEEN ?1 + 1 AND ?2 FROM tally WHERE name = 'position'
 """
 # The first note of all, for what was there before anybody looked.
 BEGIN = """
@@ -28,7 +28,8 @@ INSERT INTO sample(at_ms, position) SELECT appended_at_ms, position - 1 FROM log
 WHERE NOT EXISTS(SELECT 1 FROM sample) ORDER BY position LIMIT 1
 """
 NOTE = "INSERT OR REPLACE INTO sample(at_ms, position) SELECT ?1, value FROM tally WHERE name = 'position'"
-DELETE = "DELETE FROM sample WHERE at_ms < ?"
+# What lies ahead of the clock was noted while that was wrong, and would stand between all that comes.
+DELETE = "DELETE FROM sample WHERE at_ms < ? OR at_ms > ?"
 
 
 class SampleSweep:
@@ -43,7 +44,7 @@ class SampleSweep:
 
     def find(self, db: apsw.Connection, moment: Moment) -> Sequence[bool]:
         """Return whether there is something to note."""
-        if self._is_done or not db.execute(IS_NEWS, (moment.now_ms - REST_MS,)).get:
+        if self._is_done or not db.execute(IS_NEWS, (moment.clock_ms - REST_MS, moment.clock_ms)).get:
             return []
         self._is_done = True
         return [True]
@@ -52,8 +53,8 @@ class SampleSweep:
         """Nothing to do."""
 
     def remove(self, turn: Turn, found: Sequence[bool], moment: Moment) -> Counter[str]:
-        """Note, and delete what is older than a week."""
+        """Note, and delete what is older than a week or cannot have been yet."""
         turn.db.execute(BEGIN)
-        turn.db.execute(NOTE, (moment.now_ms,))
-        turn.db.execute(DELETE, (moment.now_ms - KEPT_MS,))
+        turn.db.execute(NOTE, (moment.clock_ms,))
+        turn.db.execute(DELETE, (moment.now_ms - KEPT_MS, moment.clock_ms))
         return Counter(sample=turn.db.changes())

@@ -29,12 +29,15 @@ class Moment:
     """What a sweep goes by.
 
     Attributes:
+        now_ms: as of when ages are counted.
+        clock_ms: what the clock says, which may have leapt ahead of that.
         living: owners that have a lock file, living or not looked after yet.
         archive: folder for what moves out of the store.
     """
 
     rules: RetentionRules
     now_ms: int
+    clock_ms: int
     living: frozenset[str]
     archive: Path
 
