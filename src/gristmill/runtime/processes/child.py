@@ -39,7 +39,7 @@ class Child:
         on_started: called when it does its work.
 
     Attributes:
-        unanswered: probes of its watcher in a row that it has not answered.
+        unanswered: probes of its watcher in a row that it has not answered; an answer that comes late is one, too.
     """
 
     def __init__(self, begin: Begin, launched: Launched, *, on_started: Callable[[], None]) -> None:
@@ -124,6 +124,8 @@ class Child:
                 case Drained():
                     self._drained.set()
                 case Vitals(number=number):
+                    # Slow is not dead: whoever answers at all, however late, is at work.
+                    self.unanswered = 0
                     answer = self._answers.get(number)
                     if answer is not None and not answer.done():
                         answer.set_result(message)
