@@ -34,8 +34,9 @@ class FakeLaunched:
 async def test_an_answer_that_comes_late_shows_that_somebody_is_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(child_module, "PROBE_TIMEOUT_S", 0.02)
     ours, theirs = socket.socketpair()
+    heard = asyncio.Event()
     begin = Begin("engine", "engine-1", GroupSpec(state_dir="state", settings=Settings()))
-    child = Child(begin, cast("Launched", FakeLaunched(ours)), on_started=lambda: None)
+    child = Child(begin, cast("Launched", FakeLaunched(ours)), on_started=heard.set)
     living, channel = asyncio.create_task(child.live()), await Channel.open(theirs)
     assert isinstance(await channel.receive(), Begin)
     await channel.send(Started())
@@ -44,10 +45,11 @@ async def test_an_answer_that_comes_late_shows_that_somebody_is_at_work(monkeypa
     assert await child.probe() is None
     probe = await channel.receive()
     assert isinstance(probe, Probe)
+    heard.clear()
     await channel.send(Vitals(probe.number))
-    async with asyncio.timeout(5):
-        while child.unanswered:
-            await asyncio.sleep(0)
+    await channel.send(Started())
+    await heard.wait()
+    assert child.unanswered == 0
     child.kill()
     assert await living == -9
     channel.close()
