@@ -30,7 +30,10 @@ class Log(Protocol):
     Every group sees every record of a topic. Offsets grow in append order and are never reused.
     `capabilities` may hold: `shares_store` (accept can be part of a State commit), `durable`, `owner_probe`
     (dead owners are recognised at once, not at the end of their leases), `total_order` (offsets grow in append order
-    over all topics, not only within each).
+    over all topics, not only within each), `partitioned` (offsets grow, claims are oldest first and broadcast reading
+    can go on from an offset within one partition only), `front_trim` (trim deletes nothing behind what a group still
+    needs; dead letters keep copies of their own), `claimer_settles` (leases live with the object that claimed: it alone
+    can accept, release, reject and renew, and it alone tells what waits or is in flight from what is undelivered).
     All methods raise `Unavailable` when nothing was done and a retry is safe.
     """
 

@@ -1,7 +1,7 @@
 """A Kafka broker of one's own on free ports of the loopback, with a folder of its own; ended by its pid.
 
-`scripts/kafka.sh` fetches Apache Kafka once and starts it; Java and Maven have to be there. `GRISTMILL_TEST_KAFKA` names
-brokers that run already and are used instead.
+`scripts/kafka.sh` fetches Apache Kafka once and starts it; Java and Maven have to be there. `GRISTMILL_TEST_KAFKA`
+names brokers that run already and are used instead.
 """
 
 from __future__ import annotations

@@ -11,11 +11,15 @@ from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaExcep
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec, ResourceType
 
 from gristmill.adapters.kafka.core.naming import PARTITIONS_MAX
-from gristmill.adapters.kafka.producing import REQUEST_BYTES_MAX, translate
+from gristmill.adapters.kafka.producing import PASSING, REQUEST_BYTES_MAX, translate
 from gristmill.adapters.kafka.settings import KafkaSettings
 from gristmill.domain.errors import ConfigError, Unavailable
 
 __all__ = ["TopicAdmin"]
+
+TRIES_MAX = 40
+RETRY_S = 0.1
+"""How often and after what pause a question about a partition is asked again (4 s in all)."""
 
 T = TypeVar("T")
 
@@ -103,8 +107,16 @@ class TopicAdmin:
         if not count:
             return []
         asked = {TopicPartition(topic, number): spec for number in range(count)}
-        answers = self._client.list_offsets(asked, request_timeout=self._timeout_s)
-        return [(await self._wait(answers[one], f"offsets of topic {topic!r}")).offset for one in asked]
+        for _ in range(TRIES_MAX):
+            answers = self._client.list_offsets(asked, request_timeout=self._timeout_s)
+            try:
+                return [(await asyncio.wrap_future(answers[one])).offset for one in asked]
+            except KafkaException as error:
+                if error.args[0].code() not in PASSING:
+                    raise translate(error, f"offsets of topic {topic!r}") from error
+            # A topic that was just made has no leader for a moment.
+            await asyncio.sleep(RETRY_S)
+        raise Unavailable(f"topic {topic!r} has no leader", advice="check the brokers")
 
     async def committed(self, kafka_group: str, topic: str) -> dict[int, tuple[int, str]]:
         """Return offset and text that a group has committed for each partition of a topic that it has read."""

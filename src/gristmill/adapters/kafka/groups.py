@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from gristmill.adapters.kafka.admin import TopicAdmin
 from gristmill.adapters.kafka.core.book import Book, Held, Partition
@@ -130,8 +130,13 @@ class Groups:
             )
             for lease, one in held.items()
         ]
-        if copies:
-            await self.write(copies)
+        self._expect_copies(held, are_expected=True)
+        try:
+            if copies:
+                await self.write(copies)
+        except Exception:
+            self._expect_copies(held, are_expected=False)
+            raise
         released: list[bool] = []
         for lease in leases:
             # A partition lost while the copy was written leaves a copy too many, which the store's fence bears.
@@ -141,6 +146,11 @@ class Groups:
                 member.note_change()
             released.append(is_ours)
         return released
+
+    def _expect_copies(self, leases: Iterable[Lease], *, are_expected: bool) -> None:
+        for lease in leases:
+            if (member := self._members.get((lease.topic, lease.group))) is not None:
+                member.book.begin_move(lease, is_moving=are_expected)
 
     async def _join(self, topic: str, group: str) -> GroupMember | None:
         """Return the member of a group, as which this process joins it if need be; None while there is no topic."""

@@ -53,8 +53,8 @@ class KafkaLog:
             ring=lambda topic: self._bells.ring([topic]),
         )
         self._rejected: dict[Lease, None] = {}
-        abilities = {"durable", "claimer_settles"}
-        self.capabilities = frozenset(abilities | ({"topic_order"} if settings.partition_count == 1 else set()))
+        capabilities = {"durable", "front_trim", "claimer_settles"}
+        self.capabilities = frozenset(capabilities | ({"partitioned"} if settings.partition_count > 1 else set()))
 
     async def start(self) -> None:
         """Look whether the brokers suit us; what can be lived with is logged.

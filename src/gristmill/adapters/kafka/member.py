@@ -89,10 +89,10 @@ class GroupMember:
             self._commit_due.set()
 
     async def caught_up(self, ends: dict[Partition, int]) -> None:
-        """Wait until the book has everything below these offsets of the partitions that are ours."""
+        """Wait until the book has everything below these offsets, for a member that is alone in its group."""
         await self.assigned.wait()
         while any(
-            partition in self.book.trackers and self.book.trackers[partition].end < end
+            partition not in self.book.trackers or self.book.trackers[partition].end < end
             for partition, end in {**self.starts, **ends}.items()
         ):
             self._moved.clear()

@@ -23,6 +23,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from gristmill.adapters.kafka.core.book import Partition
 from gristmill.adapters.kafka.core.start import Start, decide_start
+from gristmill.adapters.kafka.producing import PASSING
 from gristmill.adapters.kafka.settings import KafkaSettings
 from gristmill.domain.errors import Unavailable
 
@@ -48,14 +49,6 @@ PREFETCH_KBYTES = 16 * 1024
 """What librdkafka holds for a group beside our own buffer."""
 
 T = TypeVar("T")
-
-_PASSING = (
-    KafkaError.NOT_LEADER_FOR_PARTITION,
-    KafkaError.LEADER_NOT_AVAILABLE,
-    KafkaError.UNKNOWN_TOPIC_OR_PART,
-    KafkaError._UNKNOWN_PARTITION,
-    KafkaError._TRANSPORT,
-)
 
 _log = structlog.get_logger()
 
@@ -270,7 +263,7 @@ class PollThread:
             try:
                 return call()
             except KafkaException as error:
-                if not error.args[0].retriable() and error.args[0].code() not in _PASSING:
+                if error.args[0].code() not in PASSING:
                     raise
                 self._pause.wait(RETRY_S)
         return call()

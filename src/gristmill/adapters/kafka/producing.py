@@ -14,7 +14,18 @@ from gristmill.adapters.kafka.settings import KafkaSettings
 from gristmill.domain.errors import ConfigError, OutcomeUnknown, Unavailable
 from gristmill.ports.log import RECORD_BYTES_MAX
 
-__all__ = ["RecordProducer", "translate"]
+__all__ = ["PASSING", "RecordProducer", "translate"]
+
+PASSING = frozenset(
+    {
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError._UNKNOWN_PARTITION,
+        KafkaError._TRANSPORT,
+    }
+)
+"""Errors that pass by themselves: a topic that was just made has no leader for a moment, a broker comes back."""
 
 POLL_S = 0.5
 """Longest wait of the thread that takes answers; an answer ends it at once."""

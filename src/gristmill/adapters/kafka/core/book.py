@@ -63,6 +63,8 @@ class Held:
     until_ms: int = 0
     is_fresh: bool = False
     is_behind: bool = False
+    is_moving: bool = False
+    """A copy of it is being written; whoever comes in first, the copy or the answer, takes its place."""
 
     def is_live(self, now_ms: int) -> bool:
         """Whether an owner holds it now."""
@@ -157,8 +159,13 @@ class Book:
             del self._ended[next(iter(self._ended))]
         return self.move(lease)
 
+    def begin_move(self, lease: Lease, *, is_moving: bool = True) -> None:
+        """Expect a copy of a record, or no longer."""
+        if (held := self.find(lease)) is not None:
+            held.is_moving = is_moving
+
     def move(self, lease: Lease) -> bool:
-        """Let go of a record that goes on elsewhere, as a copy."""
+        """Let go of a record that goes on elsewhere, as a copy; False if the copy came in first."""
         held = self.find(lease)
         if held is None:
             return False
@@ -293,6 +300,8 @@ class Book:
 
 def _supersedes(new: Held, known: Held) -> bool:
     """Whether a copy of the same record is the later one; nobody's lease is taken away for it."""
+    if known.is_moving and new.fetched.is_copy:
+        return True
     if known.owner:
         return False
     return (new.fetched.generation, new.attempt) > (known.fetched.generation, known.attempt)
