@@ -60,6 +60,8 @@ class MemoryState:
         """Runs whose record was not accepted with them, so that it may come back."""
         self._runs_of: defaultdict[ItemId, dict[RunId, None]] = defaultdict(dict)
         self._events: defaultdict[ItemId, list[Event]] = defaultdict(list)
+        self.told: list[tuple[ItemId, tuple[Event, ...]]] = []
+        """Events in the order of commits; those of one commit and item together."""
         self._sharing = Sharing()
         self._quarantined: list[StoredQuarantine] = []
         self._segments: dict[str, tuple[int, int]] = {}
@@ -172,7 +174,7 @@ class MemoryState:
 
     def tell(self, event: Event) -> None:
         """Append an event of its own."""
-        self._events[event.item_id].append(event)
+        self._tell([event])
 
     async def counts(self) -> Mapping[str, int]:
         """Return row counts."""
@@ -228,11 +230,15 @@ class MemoryState:
         if before is not None:
             del self._runs_of[before.item_id][commit.run_id]
         self._runs_of[item.item_id][commit.run_id] = None
-        for event in commit.events:
-            if before is None or not self._knows(event):
-                self._events[event.item_id].append(event)
+        self._tell([event for event in commit.events if before is None or not self._knows(event)])
         for contributed in commit.contributions:
             self._sharing.add(item.item_id, PlacedContribution(commit.position, contributed))
+
+    def _tell(self, events: Sequence[Event]) -> None:
+        for item_id, together in groupby(events, key=lambda event: event.item_id):
+            told = tuple(together)
+            self._events[item_id] += told
+            self.told.append((item_id, told))
 
     def _knows(self, event: Event) -> bool:
         """Whether a repeated run has told this before; the time may differ."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gristmill.adapters.memory.cache import MemoryCache
 from gristmill.adapters.memory.definitions import MemoryDefinitions
+from gristmill.adapters.memory.delivery import MemoryChanges, MemoryDeliveries
 from gristmill.adapters.memory.front import MemoryFront
 from gristmill.adapters.memory.log import MemoryLog
 from gristmill.adapters.memory.state import MemoryState
@@ -25,6 +26,8 @@ class MemoryStore:
         self.cache = MemoryCache(clock)
         self.front = MemoryFront(self.log, self.state, clock)
         self.definitions = MemoryDefinitions()
+        self.changes = MemoryChanges(self.state, self.front.facts)
+        self.deliveries = MemoryDeliveries()
 
     def mark_dead(self, owner: str, *, marked: frozenset[int] | None = None) -> None:
         """Say that an owner died, as the next `reclaim` will find out.

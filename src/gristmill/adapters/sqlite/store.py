@@ -8,6 +8,7 @@ from pathlib import Path
 from gristmill.adapters.local_host import Doorbell, FairTurn, OwnerLock, refuse_network_filesystem
 from gristmill.adapters.sqlite.cache import SqliteCache
 from gristmill.adapters.sqlite.definitions import SqliteDefinitions
+from gristmill.adapters.sqlite.delivery import SqliteChanges, SqliteDeliveries
 from gristmill.adapters.sqlite.file.connection import StoreFile, Synchronous
 from gristmill.adapters.sqlite.file.reader import Reader
 from gristmill.adapters.sqlite.file.writer import Writer
@@ -24,8 +25,8 @@ __all__ = ["SqliteStore"]
 class SqliteStore:
     """Log, state and cache of one process over a file that other processes of the host may have open too.
 
-    Beside the file lie `<file>-wal` and `<file>-shm` (SQLite), `<file>.gate` and `<file>.turn` (whose turn it is),
-    `<file>.owners` (who lives) and `<file>.bells` (how to wake them). Only the first two hold data.
+    Beside the file lie `<file>-wal` and `<file>-shm` (SQLite), `<file>.gate`, `<file>.turn` and four more (whose turn it
+    is), `<file>.sync` (what is durable), `<file>.owners` (who lives) and `<file>.bells` (how to wake them). Only the first two hold data.
     """
 
     def __init__(
@@ -47,6 +48,8 @@ class SqliteStore:
         self.cache = SqliteCache(writer, reader, clock)
         self.front = SqliteFront(writer, reader, self.log, clock)
         self.definitions = SqliteDefinitions(writer, reader)
+        self.changes = SqliteChanges(reader)
+        self.deliveries = SqliteDeliveries(writer, reader)
         self.upkeep = SqliteUpkeep(writer, reader, clock)
 
     @classmethod

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 import msgspec
 
 from gristmill.domain.commit import StoredRun
 from gristmill.domain.contribution import Resolved, decide_labels
 from gristmill.domain.errors import UsageError
-from gristmill.domain.front.label_fact import LabelFact, StandingLabel, decide_standing
+from gristmill.domain.front.label_fact import LabelFact, StandingLabel
+from gristmill.domain.front.standing import WORST_FIRST, Standing, decide_status, latest_runs, stand
 from gristmill.domain.ids import ItemId
 from gristmill.domain.item import AppliedLabel, Item
 from gristmill.domain.run import Event
 from gristmill.ports.front import Front
 from gristmill.ports.state import State
 
-__all__ = ["Dossier", "Standing", "decide_status", "latest_runs", "read_dossier", "stand"]
-
-Standing = Literal["pending", "done", "skipped", "rejected", "failed"]
-"""Where an item stands: the worst of the newest run of each plan; `pending` before the first has ended."""
-
-WORST_FIRST: tuple[Standing, ...] = ("failed", "rejected", "done", "skipped")
+__all__ = ["WORST_FIRST", "Dossier", "Standing", "decide_status", "latest_runs", "read_dossier", "stand"]
 
 
 class Dossier(msgspec.Struct, frozen=True):
@@ -61,24 +56,6 @@ async def read_dossier(state: State, front: Front, item_id: ItemId) -> Dossier:
     facts = (await front.facts.of([item_id])).get(item_id, [])
     labels = decide_labels(item_id, shared, given=_given(runs))
     return Dossier(item, runs, await state.events(item_id), shared, labels, facts)
-
-
-def stand(
-    runs: Sequence[StoredRun], shared_labels: Sequence[AppliedLabel], facts: Sequence[LabelFact]
-) -> list[StandingLabel]:
-    """Return the labels of an item as they stand."""
-    return decide_standing([*(label for run in latest_runs(runs) for label in run.labels), *shared_labels], facts)
-
-
-def latest_runs(runs: Sequence[StoredRun]) -> list[StoredRun]:
-    """Return the newest run of each plan."""
-    return list({run.plan: run for run in runs}.values())
-
-
-def decide_status(runs: Sequence[StoredRun]) -> Standing:
-    """Return where an item with these runs stands."""
-    statuses = {run.status for run in latest_runs(runs)}
-    return next((status for status in WORST_FIRST if status in statuses), "pending")
 
 
 def _given(runs: Sequence[StoredRun]) -> frozenset[str]:

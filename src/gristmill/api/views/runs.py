@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,6 +10,7 @@ from gristmill.api.views.labels import LabelView, view_label
 from gristmill.api.views.times import write_time
 from gristmill.domain.commit import StoredRun
 from gristmill.domain.front.label_fact import StandingLabel
+from gristmill.domain.front.standing import fields_of, strip_findings
 from gristmill.domain.run import Event, RunStatus, TaskReport, TaskStatus
 
 __all__ = [
@@ -23,8 +23,6 @@ __all__ = [
     "view_run",
     "view_task",
 ]
-
-NOT_A_FIELD = ("labels", "contributions", "effects")
 
 
 class TaskView(msgspec.Struct, frozen=True):
@@ -94,15 +92,3 @@ def view_task(task: TaskReport) -> TaskView:
 def view_event(event: Event) -> EventView:
     """Return an event."""
     return EventView(event.kind, write_time(event.at_ms), event.run_id, event.body)
-
-
-def fields_of(runs: Sequence[StoredRun]) -> dict[str, Any]:
-    """Return the cells of runs by field."""
-    return {cell.field: strip_findings(cell.value) for run in runs for cell in run.cells}
-
-
-def strip_findings(value: Any) -> Any:
-    """Return the value of a field without the labels, contributions and effects that are told in their own place."""
-    if not isinstance(value, Mapping):
-        return value
-    return {name: inner for name, inner in value.items() if name not in NOT_A_FIELD}

@@ -1,4 +1,4 @@
-"""The tables of one store, version 5. A file of an earlier version is brought up to date when it is opened.
+"""The tables of one store, version 6. A file of an earlier version is brought up to date when it is opened.
 
 Log: `log` holds records of all topics under one growing position, which is their offset. A group (`grp`) has a cursor
 over its topic; records behind the cursor have a row in `lease` until they are accepted: with an owner while leased,
@@ -15,6 +15,8 @@ space: a root (parent 0) knows the size and leader of its group. `tally` holds c
 and `definition_row` tells what is new. `once` remembers calls that may be repeated, `label_fact` what people said.
 `fence` tells late holders of a record from its present one where the log is apart from this file; else it is empty.
 `sample` is how far the log had come at a moment, noted before records are let go of: it counts what is gone.
+`subscription` is how far each has come, `sent` what its receiver has of an item, `attempt` the newest of its requests.
+Numbers of events grow in the order of commits and are never used again: subscriptions read on behind the last one.
 
 Everything that many rows share (topics, owners, generators, spaces) is a small number.
 """
@@ -31,7 +33,7 @@ from gristmill.domain.errors import ConfigError
 
 __all__ = ["APPLICATION_ID", "SCHEMA_VERSION", "prepare_schema"]
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 APPLICATION_ID = 0x67726973
 """Marks a file as ours ("gris")."""
 
@@ -39,6 +41,15 @@ FENCE = """
 CREATE TABLE fence(fence_id INTEGER PRIMARY KEY, topic TEXT NOT NULL, grp TEXT NOT NULL, position INTEGER NOT NULL,
     epoch INTEGER NOT NULL, until_ms INTEGER NOT NULL, UNIQUE(topic, grp, position));
 CREATE INDEX fence_by_end ON fence(until_ms);
+"""
+
+DELIVERY = """
+CREATE TABLE subscription(subscription_id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, name TEXT NOT NULL,
+    version INTEGER NOT NULL, body BLOB NOT NULL, UNIQUE(tenant, name));
+CREATE TABLE sent(item_id INTEGER NOT NULL, subscription_id INTEGER NOT NULL, body BLOB NOT NULL,
+    PRIMARY KEY(item_id, subscription_id)) WITHOUT ROWID;
+CREATE TABLE attempt(attempt_id INTEGER PRIMARY KEY, subscription_id INTEGER NOT NULL, body BLOB NOT NULL);
+CREATE INDEX attempt_by_subscription ON attempt(subscription_id);
 """
 
 TABLES = """
@@ -109,7 +120,7 @@ CREATE TABLE token(token_id TEXT PRIMARY KEY, secret_hash BLOB NOT NULL, name TE
     tenant TEXT NOT NULL, created_at_ms INTEGER NOT NULL, revoked_at_ms INTEGER) WITHOUT ROWID;
 CREATE TABLE sample(at_ms INTEGER PRIMARY KEY, position INTEGER NOT NULL);
 """
-TABLES += FENCE
+TABLES += FENCE + DELIVERY
 
 STEPS: Mapping[int, str] = MappingProxyType(
     {
@@ -138,6 +149,7 @@ CREATE TABLE token(token_id TEXT PRIMARY KEY, secret_hash BLOB NOT NULL, name TE
 CREATE TABLE sample(at_ms INTEGER PRIMARY KEY, position INTEGER NOT NULL);
 """,
         4: FENCE,
+        5: DELIVERY,
     }
 )
 """Version -> what makes a file of that version one of the next. Whoever changes TABLES adds a step."""

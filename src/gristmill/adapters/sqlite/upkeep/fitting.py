@@ -6,6 +6,7 @@ import apsw
 import msgspec
 
 from gristmill.adapters.local_host.turn import FairTurn
+from gristmill.adapters.packing import pack
 from gristmill.adapters.sqlite.file.connection import StoreFile
 from gristmill.adapters.sqlite.file.errors import translated
 from gristmill.domain.upkeep.loss import Loss, skip_ids, skip_numbers, skip_positions
@@ -18,6 +19,8 @@ NUMBERED_TABLES = ("dead", "quarantine", "label_fact")
 # Whoever held a lease is gone with the store that was lost. It was no fault of the record, so its attempt comes back.
 FREE_ALL = "UPDATE lease SET owner_id = 0, visible_at_ms = 0, attempt = attempt - 1 WHERE owner_id <> 0"
 RAISE_POSITION = "UPDATE tally SET value = value + ? WHERE name = 'position'"
+# An event of nothing: whoever was told of a change knows its number, and takes a lower one for older.
+RAISE_EVENTS = "INSERT INTO event(event_row, item_id, body) SELECT ifnull(max(event_row), 0) + ?, 0, ? FROM event"
 SEGMENTS = "SELECT namespace, day, next FROM id_segment"
 WRITE_SEGMENT = "INSERT OR REPLACE INTO id_segment(namespace, day, next) VALUES(?, ?, ?)"
 RAISE_NUMBER = "UPDATE sqlite_sequence SET seq = seq + ?2 WHERE name = ?1"
@@ -58,6 +61,7 @@ def _fit(db: apsw.Connection, loss: Loss) -> int:
     db.execute(FREE_ALL)
     freed = db.changes()
     db.execute(RAISE_POSITION, (skip_positions(loss),))
+    db.execute(RAISE_EVENTS, (skip_positions(loss), pack(())))
     rows = {str(name): (int(day), int(next_id)) for name, day, next_id in db.execute(SEGMENTS)}
     for name in {*rows, *loss.namespaces}:
         db.execute(WRITE_SEGMENT, (name, *skip_ids(rows.get(name), loss)))

@@ -107,6 +107,9 @@ GROWTH: Mapping[str, Growth] = MappingProxyType(
             _time("SELECT min(at_ms) FROM definition"),
         ),
         "label_fact": Growth("kept for good: what people said"),
+        "subscription": Growth("one row for each subscription"),
+        "sent": Growth("goes with its item (store.retention.items_days), or when its receiver has let go of it"),
+        "attempt": Growth("the newest 200 of each subscription"),
         "token": Growth(
             "kept for good, revoked ones too: who had access, a row at a time",
             _time("SELECT min(created_at_ms) FROM token"),

@@ -50,7 +50,9 @@ DELETE_MEMBER = "DELETE FROM join_member WHERE space_id = ? AND item_id = ?"
 DELETE_SIGHTING = """
 DELETE FROM sighting WHERE space_id = ? AND key = ? AND at_ms = ? AND position = ? AND item_id = ?
 """
-OF_ONE_ITEM = ("event", "contribution", "item")
+# Numbers of events are never used again, so the highest one stays; it holds ids alone.
+DELETE_EVENTS = "DELETE FROM event WHERE item_id = ? AND event_row < (SELECT max(event_row) FROM event)"
+OF_ONE_ITEM = ("sent", "contribution", "item")
 
 
 class ItemSweep:
@@ -111,6 +113,8 @@ def _remove_item(turn: Turn, item_id: ItemId) -> Counter[str]:
     given = turn.db.execute(GIVEN, (item_id,)).get
     if given is not None:
         deleted.update(_remove_shared(turn, item_id, unpack_contributed(given)))
+    turn.db.execute(DELETE_EVENTS, (item_id,))
+    deleted["event"] += turn.db.changes()
     for table in OF_ONE_ITEM:
         turn.db.execute(f"DELETE FROM {table} WHERE item_id = ?", (item_id,))
         deleted[table] += turn.db.changes()

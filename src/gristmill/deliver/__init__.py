@@ -1,0 +1,1 @@
+"""Subscriptions: what is found out about items leaves to whoever needs it."""

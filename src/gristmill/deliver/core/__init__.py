@@ -1,0 +1,1 @@
+"""Decides what is sent to whom, when again, and how it is signed. Touches nothing."""
