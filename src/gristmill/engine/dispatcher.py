@@ -6,7 +6,8 @@
     leases     renews everything under way, in one call
     monitor    lost records, dead owners, the gauge
 
-An engine accepts records inside its own commit; the Dispatcher only learns of it.
+An engine accepts records inside its own commit or right after it; the Dispatcher only learns of it. Where the log lets
+only the claimer settle, the Dispatcher accepts what the engine has committed.
 """
 
 from __future__ import annotations
@@ -78,6 +79,7 @@ class Dispatcher:
         self._filler = Filler(self._desk, self._feeds, link, random, self._settlement)
         self._leases = LeaseKeeper(self._desk)
         self._monitor = Monitor(self._desk, self._settlement)
+        self._accepts_here = "claimer_settles" in log.capabilities
         self._main: asyncio.Task[None] | None = None
         self.started = asyncio.Event()
 
@@ -150,9 +152,16 @@ class Dispatcher:
     def _on_done(self, engine: str, done: FrameDone) -> None:
         desk = self._desk
         returned: list[Lease] = []
+        accepted: list[Lease] = []
         succeeded = fenced = 0
         for ended in done.ended:
-            if ended.accepted or ended.fenced:
+            if ended.accepted and self._accepts_here:
+                if desk.in_flight.detach(ended.lease) is None:
+                    self._on_unknown(engine, ended)
+                    continue
+                succeeded += 1
+                accepted.append(ended.lease)
+            elif ended.accepted or ended.fenced:
                 if not desk.in_flight.take(ended.lease):
                     self._on_unknown(engine, ended)
                     continue
@@ -168,6 +177,7 @@ class Dispatcher:
         desk.metrics.succeeded.inc(succeeded)
         desk.metrics.fenced.inc(fenced)
         desk.metrics.returned.inc(len(returned))
+        self._settlement.put_accept(accepted)
         self._settlement.put_return(returned, delay_ms=0 if self._filler.is_closed else HAND_BACK_DELAY_MS)
         desk.note_change()
 

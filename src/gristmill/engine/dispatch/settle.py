@@ -55,6 +55,12 @@ class Settlement:
         self._dead.append(_Failure(sent, diagnosis))
         self._wake.set()
 
+    def put_accept(self, leases: Sequence[Lease]) -> None:
+        """Have records accepted whose results are written."""
+        if leases:
+            self._accepts += leases
+            self._wake.set()
+
     def put_return(self, leases: Sequence[Lease], *, delay_ms: int = 0, counted: bool = False) -> None:
         """Have records delivered again after `delay_ms`."""
         if leases:

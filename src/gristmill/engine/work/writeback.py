@@ -71,6 +71,7 @@ class WriteBack:
         self._report = report
         self._rerun = rerun
         self._accepts_inside = "shares_log" in state.capabilities
+        self._leaves_accepting = "claimer_settles" in log.capabilities
         self._waiting: deque[_Ready] = deque()
         self._filled = Wake()
         self._emptied = Wake()
@@ -127,7 +128,8 @@ class WriteBack:
                 self._rerun(work, outcome)
                 continue
             ended = _decide_ending(ready, outcome)
-            if ended.accepted and not (self._accepts_inside and ready.commits):
+            # Where only the claimer can, the dispatcher accepts as soon as it hears that the record has ended.
+            if ended.accepted and not self._leaves_accepting and not (self._accepts_inside and ready.commits):
                 to_accept.append(ended.lease)
             self._tally.add_record(_name_ending(ready, ended), duration_us=now_us - work.received_at_us)
             if ready.has_callbacks:
