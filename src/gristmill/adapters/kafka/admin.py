@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, TypeVar
 
 import structlog
@@ -32,8 +33,11 @@ class TopicAdmin:
     def __init__(self, settings: KafkaSettings) -> None:
         self._settings = settings
         self._timeout_s = settings.timeout_ms / 1_000
-        self._client = AdminClient({**settings.client, "bootstrap.servers": settings.brokers})
         self._known: dict[str, int] = {}
+
+    @cached_property
+    def _client(self) -> AdminClient:
+        return AdminClient({**self._settings.client, "bootstrap.servers": self._settings.brokers})
 
     async def topics(self) -> dict[str, int]:
         """Return the number of partitions of every Kafka topic."""

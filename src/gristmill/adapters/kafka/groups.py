@@ -165,7 +165,9 @@ class Groups:
                 return None
             retries = self._names.retries(topic, group, tiers_ms=self._settings.tiers_ms)
             await self._admin.make_retries(retries)
-            book = Book(topic, group, self._clock.now_ms() * EPOCHS_PER_MS, self._settings.ordering)
+            first_epoch = self._clock.now_ms() * EPOCHS_PER_MS
+            settings = self._settings
+            book = Book(topic, group, first_epoch, settings.ordering, settings.crash_guard)
             member = GroupMember(
                 self._settings,
                 kafka_group=self._names.group(topic, group),

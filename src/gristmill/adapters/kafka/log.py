@@ -9,7 +9,8 @@ from confluent_kafka import Message
 
 from gristmill.adapters.checks import check_limit, check_records
 from gristmill.adapters.kafka.admin import TopicAdmin
-from gristmill.adapters.kafka.core.naming import Names, pack_offset, unpack_offset
+from gristmill.adapters.kafka.core.metadata import decode_progress
+from gristmill.adapters.kafka.core.naming import Names, first_after, pack_offset, unpack_offset
 from gristmill.adapters.kafka.core.wire import DUE, ToWrite, read_record, write_again, write_dead
 from gristmill.adapters.kafka.dead import DeadLetters
 from gristmill.adapters.kafka.groups import Groups
@@ -18,8 +19,8 @@ from gristmill.adapters.kafka.producing import RecordProducer
 from gristmill.adapters.kafka.reading import TopicReader
 from gristmill.adapters.kafka.settings import KafkaSettings
 from gristmill.adapters.waiting import POLL_MS_MAX, TopicBells
-from gristmill.domain.errors import InvariantBroken, UsageError
-from gristmill.domain.log import DeadLetter, Delivery, Diagnosis, Lag, Lease, NewRecord, Rejected, StoredRecord
+from gristmill.domain.errors import InvariantBroken
+from gristmill.domain.log import DeadLetter, Delivery, Diagnosis, Hold, Lag, Lease, NewRecord, Rejected, StoredRecord
 from gristmill.ports.clock import Clock
 
 __all__ = ["KafkaLog"]
@@ -150,6 +151,20 @@ class KafkaLog:
             now_ms=self._clock.now_ms(),
         )
 
+    async def hold_of(self, topic: str, group: str, offset: int) -> Hold | None:
+        """Return where a record stands for a group; what another process has of it is told as waiting."""
+        member = self._groups.find(topic, group)
+        held = member.book.records.get(offset) if member is not None else None
+        if held is not None:
+            return Hold(held.owner, held.attempt, held.until_ms)
+        kafka_offset, partition = unpack_offset(offset)
+        committed = await self._admin.committed(self._names.group(topic, group), self._names.topic(topic))
+        base, text = committed.get(partition, (0, ""))
+        progress = decode_progress(text)
+        if kafka_offset < base or kafka_offset - base in progress.complete:
+            return None
+        return Hold("", progress.starts.get(kafka_offset - base, 0), 0)
+
     async def end(self, topic: str) -> int:
         """Return the number of records ever appended to the topic."""
         return sum(await self._admin.ends(self._names.topic(topic)))
@@ -163,13 +178,11 @@ class KafkaLog:
     ) -> AsyncIterator[list[StoredRecord]]:
         """Yield batches of all records with offset > `after`; over several partitions in no order between them.
 
-        Raises:
-            UsageError: `after` in a topic of several partitions, where it does not say what was read of the others.
+        There `after` does not say what was read of the other partitions: what came late to one of them may be below it.
         """
         kafka_topic = self._names.topic(topic)
-        if after and await self._admin.partitions_of(kafka_topic) > 1:
-            raise UsageError("a topic of several partitions has no place to go on from", value=after, advice="use 0")
-        at = {0: unpack_offset(after)[0] + 1} if after else {}
+        count = await self._admin.partitions_of(kafka_topic)
+        at = {number: first_after(after, number) for number in range(count)}
         reader = TopicReader(self._settings)
         try:
             while True:
@@ -201,12 +214,9 @@ class KafkaLog:
             for number in range(await self._admin.partitions_of(kafka_topic)):
                 base = committed.get(number, (0, ""))[0]
                 lowest[number] = min(base, lowest.get(number, base))
-        upto_offset, upto_partition = unpack_offset(upto)
         cut: dict[int, int] = {}
         for number, low in enumerate(await self._admin.beginnings(kafka_topic)):
-            # Packed offsets above `upto` begin one later in partitions that come after its own.
-            most = upto_offset + 1 if number <= upto_partition else upto_offset
-            if (end := min(lowest[number], most)) > low:
+            if (end := min(lowest[number], first_after(upto, number))) > low:
                 cut[number] = end
         before = await self.trimmed(topic)
         if cut:

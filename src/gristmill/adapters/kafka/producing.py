@@ -41,23 +41,10 @@ class RecordProducer:
 
     def __init__(self, settings: KafkaSettings) -> None:
         self._timeout_s = settings.timeout_ms / 1_000
-        self._producer = Producer(
-            {
-                **settings.client,
-                "bootstrap.servers": settings.brokers,
-                "acks": "all",
-                "enable.idempotence": True,
-                "linger.ms": 1,
-                "partitioner": "murmur2_random",  # As Java's clients do it: a key has one partition, whoever writes.
-                "delivery.timeout.ms": settings.timeout_ms,
-                "request.timeout.ms": min(settings.timeout_ms, 30_000),
-                "message.max.bytes": REQUEST_BYTES_MAX,
-                "error_cb": _note_error,
-            }
-        )
+        self._settings = settings
+        self._producer: Producer | None = None
         self._is_closed = False
         self._thread = threading.Thread(target=self._poll, name="kafka-producer", daemon=True)
-        self._thread.start()
 
     async def write(self, records: Sequence[ToWrite]) -> list[tuple[int, int]]:
         """Write records and return partition and Kafka offset of each.
@@ -67,10 +54,13 @@ class RecordProducer:
             Unavailable: refused, though a later try may fare better.
             ConfigError: the brokers refuse records of this size, or lack the right.
         """
+        if self._producer is None:
+            self._producer = _make_producer(self._settings)
+            self._thread.start()
         batch = _Batch(asyncio.get_running_loop(), len(records))
         for index, record in enumerate(records):
             try:
-                self._produce(record, batch, index)
+                _produce(self._producer, record, batch, index)
             except (KafkaException, BufferError) as error:
                 batch.fail(index, error)
         await batch.done
@@ -80,27 +70,14 @@ class RecordProducer:
 
     async def close(self) -> None:
         """Wait for what is under way and end the thread."""
-        if self._is_closed:
+        if self._is_closed or self._producer is None:
             return
         self._is_closed = True
         await asyncio.to_thread(self._thread.join)
         await asyncio.to_thread(self._producer.flush, self._timeout_s)
 
-    def _produce(self, record: ToWrite, batch: _Batch, index: int) -> None:
-        def on_answer(error: KafkaError | None, message: Message) -> None:
-            batch.answer(index, error, message)
-
-        self._producer.produce(
-            record.topic,
-            value=record.value,
-            key=record.key.encode() if record.key else None,
-            headers=[(name, value.encode()) for name, value in record.headers.items()],
-            timestamp=record.at_ms,
-            on_delivery=on_answer,
-        )
-
     def _poll(self) -> None:
-        while not self._is_closed:
+        while not self._is_closed and self._producer is not None:
             try:
                 self._producer.poll(POLL_S)
             except KafkaException as error:
@@ -140,6 +117,37 @@ class _Batch:
     def _finish(self) -> None:
         if not self.done.done():
             self.done.set_result(None)
+
+
+def _make_producer(settings: KafkaSettings) -> Producer:
+    return Producer(
+        {
+            **settings.client,
+            "bootstrap.servers": settings.brokers,
+            "acks": "all",
+            "enable.idempotence": True,
+            "linger.ms": 1,
+            "partitioner": "murmur2_random",  # As Java's clients do it: a key has one partition, whoever writes.
+            "delivery.timeout.ms": settings.timeout_ms,
+            "request.timeout.ms": min(settings.timeout_ms, 30_000),
+            "message.max.bytes": REQUEST_BYTES_MAX,
+            "error_cb": _note_error,
+        }
+    )
+
+
+def _produce(producer: Producer, record: ToWrite, batch: _Batch, index: int) -> None:
+    def on_answer(error: KafkaError | None, message: Message) -> None:
+        batch.answer(index, error, message)
+
+    producer.produce(
+        record.topic,
+        value=record.value,
+        key=record.key.encode() if record.key else None,
+        headers=[(name, value.encode()) for name, value in record.headers.items()],
+        timestamp=record.at_ms,
+        on_delivery=on_answer,
+    )
 
 
 def translate(error: BaseException, thing: str) -> Exception:

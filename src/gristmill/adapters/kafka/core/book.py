@@ -73,12 +73,19 @@ class Held:
 
 @dataclass(slots=True)
 class Book:
-    """See the module. Epochs grow from `epoch`, which must be above those of earlier processes."""
+    """See the module.
+
+    Attributes:
+        epoch: of the last claim; those that follow grow from it, so it begins above those of earlier processes.
+        is_guarded: every start is committed before its record is handed out. A record without one had no earlier
+            holder then, and its first claim gets the epoch 1, which spares the store a fence.
+    """
 
     topic: str
     group: str
     epoch: int
     ordering: Ordering = "none"
+    is_guarded: bool = False
     trackers: dict[Partition, OffsetTracker] = field(default_factory=dict)
     records: dict[int, Held] = field(default_factory=dict)
     fresh_bytes: int = 0
@@ -254,8 +261,10 @@ class Book:
         return list(due.values())
 
     def _lease(self, held: Held, owner: str, until_ms: int) -> tuple[Lease, Held]:
-        self.epoch += 1
-        held.owner, held.epoch, held.until_ms = owner, self.epoch, until_ms
+        is_first = self.is_guarded and not (held.epoch or held.attempt or held.fetched.is_copy)
+        if not is_first:
+            self.epoch += 1
+        held.owner, held.epoch, held.until_ms = owner, 1 if is_first else self.epoch, until_ms
         self._count(held, 1)
         heapq.heappush(self._ends, (until_ms, held.fetched.origin))
         return Lease(self.topic, self.group, held.fetched.origin, owner, held.epoch), held

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from gristmill.domain.errors import UsageError
 
-__all__ = ["PARTITIONS_MAX", "Names", "pack_offset", "unpack_offset"]
+__all__ = ["PARTITIONS_MAX", "Names", "first_after", "pack_offset", "unpack_offset"]
 
 PARTITION_BITS = 10
 PARTITIONS_MAX = 1 << PARTITION_BITS
@@ -33,6 +33,12 @@ def pack_offset(kafka_offset: int, partition: int) -> int:
 def unpack_offset(offset: int) -> tuple[int, int]:
     """Return the Kafka offset and the partition."""
     return (offset >> PARTITION_BITS) - 1, offset & (PARTITIONS_MAX - 1)
+
+
+def first_after(offset: int, partition: int) -> int:
+    """Return the first Kafka offset of a partition whose packed offset is above this one."""
+    kafka_offset, own = unpack_offset(offset)
+    return max(0, kafka_offset + 1 if partition <= own else kafka_offset)
 
 
 class Names:
