@@ -24,6 +24,10 @@ from gristmill.ports.state import State
 __all__ = ["LogApartInlet"]
 
 
+SLACK_MS = 60_000
+"""The server's clock may be ahead of ours; whether the time of a key is over is judged by ours."""
+
+
 class _Remembered(msgspec.Struct, frozen=True, array_like=True):
     fingerprint: str
     until_ms: int
@@ -86,7 +90,7 @@ class LogApartInlet:
         return tuple([mapped[one.tenant, one.source][one.input_id] for one in publications])
 
     def _left_ms(self, once: Once) -> int:
-        return max(1, once.until_ms - self._clock.now_ms())
+        return max(0, once.until_ms - self._clock.now_ms()) + SLACK_MS
 
     def _key(self, once: Once) -> str:
         return f"{self._server.target.prefix}once:{once.key}"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from gristmill.adapters.redis.places import TopicKeys, offset_of, place_of
-from gristmill.adapters.redis.records import letter_parts
+from gristmill.adapters.redis.records import lease_text, letter_parts
 from gristmill.adapters.redis.server import RedisServer
 from gristmill.domain.log import DeadLetter, Diagnosis, Lease, Rejected
 
@@ -43,7 +43,7 @@ class RedisLetters:
         names = [*keys.group(lease.group).all(), keys.letter(number), *_letter_keys(keys), keys.letters_seen]
         told = _diagnosis_encoder.encode(diagnosis)
         place = place_of(lease.offset)
-        arguments = (lease.group, place, lease.epoch, lease.owner, now, number, told, SEEN_MAX)
+        arguments = (lease.group, place, lease_text(lease), now, number, told, SEEN_MAX)
         answer: bytes = await self._server.run("reject", names, arguments)
         return answer.decode()  # type: ignore[return-value]
 

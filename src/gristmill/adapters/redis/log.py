@@ -21,11 +21,11 @@ from gristmill.adapters.redis.bell import Listener
 from gristmill.adapters.redis.letters import RedisLetters
 from gristmill.adapters.redis.places import TopicKeys, offset_of, place_of
 from gristmill.adapters.redis.quiet import QuietTopics
-from gristmill.adapters.redis.records import arguments_of, delivery_of, stored_of
+from gristmill.adapters.redis.records import deliveries_of, lease_text, pack_leases, pack_records, stored_of
 from gristmill.adapters.redis.server import RedisServer
 from gristmill.adapters.redis.upkeep import RedisUpkeep
 from gristmill.adapters.waiting import POLL_MS_MAX, TopicBells
-from gristmill.domain.errors import OutcomeUnknown
+from gristmill.domain.errors import OutcomeUnknown, UsageError
 from gristmill.domain.log import DeadLetter, Delivery, Diagnosis, Hold, Lag, Lease, NewRecord, Rejected, StoredRecord
 from gristmill.ports.clock import Clock
 from gristmill.ports.faults import fault
@@ -109,9 +109,8 @@ class RedisLog:
         fault("append.before")
         await self._register(topic)
         keys = TopicKeys.of(self._prefix, topic)
-        arguments: list[object] = [self._now(), self._channel, topic, token_ms, self._lossy.get(topic, 0)]
-        for record in records:
-            arguments += arguments_of(record)
+        cap = self._lossy.get(topic, 0)
+        arguments = (self._now(), self._channel, topic, token_ms, cap, *pack_records(records))
         names = [keys.stream, keys.meta, keys.delayed, keys.token(token)]
         answer: bytes = await self._server.run("append", names, arguments)
         fault("append.after")
@@ -127,6 +126,8 @@ class RedisLog:
         When the answer to a claim got lost, the next one of the same owner gets what that one has leased.
         """
         check_limit(limit)
+        if not owner or "\n" in owner:
+            raise UsageError("name of an owner", value=owner, advice="give one of a single line")
         self._bells.look(topic)
         self._claimed.add(topic)
         me = (topic, group, owner)
@@ -149,7 +150,7 @@ class RedisLog:
             self._quiet.note_empty(topic, group, mark, now_ms=now_ms, due_in_ms=due_in_ms)
         if gaps:
             await self._note_gaps(topic, group, [(int(first), int(last)) for first, last in gaps])
-        deliveries = [delivery_of(topic, group, owner, one) for one in found if one[3]]
+        deliveries = deliveries_of(topic, group, owner, [one for one in found if one[3]])
         if len(deliveries) < len(found):
             await self._reject_vanished([_lease(topic, group, owner, one) for one in found if not one[3]])
         deliveries.sort(key=lambda delivery: delivery.lease.offset)
@@ -302,11 +303,9 @@ class RedisLog:
         answers = [False] * len(leases)
         for (topic, group), indexes in by_group.items():
             keys = TopicKeys.of(self._prefix, topic).group(group).all()
-            flat: list[object] = [group, *arguments(topic)]
-            for index in indexes:
-                lease = leases[index]
-                flat += (place_of(lease.offset), lease.epoch, lease.owner)
-            for index, answer in zip(indexes, await self._server.run(script, keys, flat), strict=True):
+            packed = pack_leases([leases[index] for index in indexes])
+            found = await self._server.run(script, keys, (group, *arguments(topic), packed))
+            for index, answer in zip(indexes, found, strict=True):
                 answers[index] = bool(answer)
         return answers
 
@@ -324,9 +323,9 @@ class RedisLog:
         flat: list[object] = [self._now(), self._channel, len(groups), len(leases)]
         for lease in leases:
             number = groups[lease.topic, lease.group]
-            flat += (number, lease.group, place_of(lease.offset), lease.epoch, lease.owner)
+            flat += (number, lease.group, place_of(lease.offset), lease_text(lease))
         for topic, record in then:
-            flat += (topics[topic], topic, *arguments_of(record))
+            flat += (topics[topic], topic, *pack_records([record]))
         is_done = bool(await self._server.run("settle", keys, flat))
         self._ring(topics)
         return [is_done] * len(leases)

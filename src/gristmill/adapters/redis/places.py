@@ -26,16 +26,18 @@ PLACE_CHARS = 15
 def offset_of(place: bytes | str) -> int:
     """Return the offset of a place in a stream."""
     text = place.decode() if isinstance(place, bytes) else place
+    if text[-2:] == "-0" and (dense := int(text[:-2])) < DENSE_MAX:
+        return dense
     number, _, sequence = text.partition("-")
-    if sequence == "0" and int(number) < DENSE_MAX:
-        return int(number)
     return FOREIGN | int(number) << SEQUENCE_BITS | min(int(sequence), SEQUENCE_MASK)
 
 
 def place_of(offset: int) -> str:
     """Return the place of an offset, padded; of a negative one the place before all."""
-    if offset < FOREIGN:
-        return f"{max(0, offset)}-0".zfill(PLACE_CHARS)
+    if 0 <= offset < FOREIGN:
+        return f"{offset:013d}-0"
+    if offset < 0:
+        return place_of(0)
     rest = offset & ~FOREIGN
     return f"{rest >> SEQUENCE_BITS}-{rest & SEQUENCE_MASK}".zfill(PLACE_CHARS)
 

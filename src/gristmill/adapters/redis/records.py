@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
-from gristmill.adapters.redis.places import offset_of
+from gristmill.adapters.redis.places import offset_of, place_of
 from gristmill.domain.log import Delivery, Lease, NewRecord, StoredRecord
 
-__all__ = ["arguments_of", "delivery_of", "letter_parts", "stored_of"]
+__all__ = ["deliveries_of", "lease_text", "letter_parts", "pack_leases", "pack_records", "stored_of"]
 
-OUR_FIELDS_MIN = 8
+OUR_FIELDS_MIN = 4
 
+_pack = msgspec.msgpack.Encoder().encode
 _headers_encoder = msgspec.json.Encoder()
 _headers_decoder = msgspec.json.Decoder(dict[str, str])
 
@@ -20,37 +22,67 @@ Parts = tuple[bytes, str, dict[str, str], int]
 """Value, key, headers, time of arrival."""
 
 
-def arguments_of(record: NewRecord) -> tuple[bytes, str, bytes, int]:
-    """Return what a script takes of a record: value, key, headers, due time."""
-    headers = _headers_encoder.encode(record.headers) if record.headers else b""
-    return record.value, record.key, headers, record.due_at_ms
+def pack_records(records: Sequence[NewRecord]) -> tuple[bytes, bytes]:
+    """Return records as scripts take them: all bytes end to end, and the numbers that part them."""
+    parts: list[bytes] = []
+    numbers: list[int] = []
+    for record in records:
+        key = record.key.encode() if record.key else b""
+        headers = _headers_encoder.encode(record.headers) if record.headers else b""
+        parts += (record.value, key, headers)
+        numbers += (len(record.value), len(key), len(headers), record.due_at_ms)
+    return b"".join(parts), _pack(numbers)
 
 
-def delivery_of(topic: str, group: str, owner: str, claimed: Sequence[object]) -> Delivery:
-    """Return the delivery that a claim has answered."""
-    place, epoch, attempt, fields = claimed
-    offset = offset_of(place)  # type: ignore[arg-type]
-    value, key, headers, appended_at_ms = _parts_of(place, fields)  # type: ignore[arg-type]
-    lease = Lease(topic, group, offset, owner, epoch)  # type: ignore[arg-type]
-    return Delivery(lease, value, key, headers, attempt, appended_at_ms)  # type: ignore[arg-type]
+def pack_leases(leases: Sequence[Lease]) -> bytes:
+    """Return leases as scripts take them; one round trip and few arguments, however many there are."""
+    places: list[str] = []
+    texts: list[str] = []
+    known: dict[tuple[int, str], str] = {}
+    for lease in leases:
+        places.append(place_of(lease.offset))
+        alike = (lease.epoch, lease.owner)
+        text = known.get(alike)
+        if text is None:
+            text = known[alike] = lease_text(lease)
+        texts.append(text)
+    return _pack((places, texts))
 
 
-def stored_of(topic: str, entry: Sequence[object]) -> StoredRecord:
+def lease_text(lease: Lease) -> str:
+    """Return a lease as scripts compare it; one without owner is nobody's."""
+    return f"{lease.epoch} {lease.owner}\n" if lease.owner else "-"
+
+
+def deliveries_of(topic: str, group: str, owner: str, claimed: Sequence[Sequence[Any]]) -> list[Delivery]:
+    """Return what a claim has answered."""
+    deliveries = []
+    for place, epoch, attempt, fields in claimed:
+        value, key, headers, appended_at_ms = _parts_of(place, fields)
+        lease = Lease(topic, group, offset_of(place), owner, epoch)
+        deliveries.append(Delivery(lease, value, key, headers, attempt, appended_at_ms))
+    return deliveries
+
+
+def stored_of(topic: str, entry: Sequence[Any]) -> StoredRecord:
     """Return an entry of a stream as broadcast reading shows it."""
     place, fields = entry
-    value, key, headers, appended_at_ms = _parts_of(place, fields)  # type: ignore[arg-type]
-    return StoredRecord(topic, offset_of(place), value, key, headers, appended_at_ms)  # type: ignore[arg-type]
+    value, key, headers, appended_at_ms = _parts_of(place, fields)
+    return StoredRecord(topic, offset_of(place), value, key, headers, appended_at_ms)
 
 
-def letter_parts(entries: Sequence[Sequence[object]]) -> Parts:
+def letter_parts(entries: Sequence[Sequence[Any]]) -> Parts:
     """Return what a dead letter shows of its record, empty where that is gone."""
-    return _parts_of(*entries[0]) if entries else (b"", "", {}, 0)  # type: ignore[arg-type]
+    return _parts_of(*entries[0]) if entries else (b"", "", {}, 0)
 
 
 def _parts_of(place: bytes, fields: Sequence[bytes]) -> Parts:
-    if len(fields) >= OUR_FIELDS_MIN and fields[0] == b"v" and fields[6] == b"t":
-        headers = _headers_decoder.decode(fields[5]) if fields[5] else {}
-        return fields[1], fields[3].decode(), headers, int(fields[7])
+    if len(fields) >= OUR_FIELDS_MIN and fields[0] == b"v" and fields[2] == b"t":
+        if len(fields) == OUR_FIELDS_MIN:
+            return fields[1], "", {}, int(fields[3])
+        more = dict(zip(fields[4::2], fields[5::2], strict=True))
+        headers = _headers_decoder.decode(more[b"h"]) if b"h" in more else {}
+        return fields[1], more.get(b"k", b"").decode(), headers, int(fields[3])
     # Written by another program: all of its fields are the value, as they stand.
     pairs = zip(fields[::2], fields[1::2], strict=True)
     texts = {name.decode("utf-8", "replace"): value.decode("utf-8", "replace") for name, value in pairs}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from gristmill.adapters.clock import SystemClock
@@ -11,7 +11,7 @@ from gristmill.adapters.recording import HistoryEvent, HistoryRecorder, read_his
 from gristmill.adapters.sqlite import SqliteStore
 from gristmill.testing.history import Bounds, check_history
 
-__all__ = ["audit", "record_crash"]
+__all__ = ["audit", "judge", "record_crash"]
 
 BOUNDS = Bounds(attempts_max=3, reclaim_ms=15_000, wedge_ms=30_000)
 """Three deliveries; a lease of 3 s, a restart and its imports on a busy machine; no longer silence than ten leases."""
@@ -40,6 +40,22 @@ def audit(path: Path, store_file: Path) -> list[str]:
     """
     events = read_history(path)
     published, finished = asyncio.run(_read_truth(store_file, {(e.topic, e.group) for e in events if e.group}))
+    return judge(events, published, finished, bounds=BOUNDS)
+
+
+def judge(
+    events: Sequence[HistoryEvent],
+    published: Sequence[tuple[str, int]],
+    finished: Collection[tuple[str, str]],
+    *,
+    bounds: Bounds,
+) -> list[str]:
+    """Return the anomalies of a history, in words, at most five.
+
+    Args:
+        published: records that exist, whether the history tells of them or not.
+        finished: (topic, group) pairs that have nothing left.
+    """
     told = {event.record for event in events if event.kind == "publish"}
     first_ms = events[0].at_ms if events else 0
     missing = [
@@ -56,7 +72,7 @@ def audit(path: Path, store_file: Path) -> list[str]:
         for event in open_places.values()
         if (event.topic, event.group) in finished
     ]
-    anomalies = check_history([*missing, *events, *endings], BOUNDS)
+    anomalies = check_history([*missing, *events, *endings], bounds)
     return [f"{anomaly.promise} {anomaly.kind}: {anomaly.detail}" for anomaly in anomalies[:SHOWN_ANOMALIES_MAX]]
 
 

@@ -26,6 +26,12 @@ local function open_group()
   end
   local born = redis.call('HGET', meta, 'trimmed_to') or pad((redis.call('HGET', meta, 'base') or '0') .. '-0')
   redis.call('HSET', state, 'cursor', cursor, 'passed', whole(passed), 'born', born)
+  -- Up to some hundred entries a server keeps in one packed list, which it searches from the start for each of a batch.
+  -- One long entry, due never, makes it use an index from the beginning: four times as fast for a hundred.
+  local long = ('~'):rep(80)
+  redis.call('HSET', held, '~', long)
+  redis.call('ZADD', leased, '+inf', long)
+  redis.call('ZADD', waiting, '+inf', long)
   return {cursor, born, false, whole(passed)}
 end
 
@@ -87,14 +93,14 @@ end
 local is_dense = redis.call('HEXISTS', meta, 'last') == 1
 local passed = 0
 
+local known_upto = math.max(number_of(cursor), number_of(born))
+
 -- Ids of ours have no gaps, and only what every group has accepted is trimmed: a gap is a loss.
 local function note_gap(upto)
-  local low = math.max(number_of(cursor), number_of(born))
-  if is_dense and upto > low then
-    gaps[#gaps + 1] = {whole(low + 1), whole(upto)}
-    redis.call('HINCRBY', state, 'lost', whole(upto - low))
-    passed = passed + upto - low
-  end
+  local count = upto - known_upto
+  gaps[#gaps + 1] = {whole(known_upto + 1), whole(upto)}
+  redis.call('HINCRBY', state, 'lost', whole(count))
+  passed = passed + count
 end
 
 local function read_fresh(count)
@@ -117,7 +123,7 @@ local function take_fresh(most)
     if #entries == 0 then
       local last = is_dense and tonumber(redis.call('HGET', meta, 'last')) or 0
       if last > number_of(cursor) then
-        note_gap(last)
+        if last > known_upto then note_gap(last) end
         cursor = pad(whole(last) .. '-0')
       end
       break
@@ -125,7 +131,11 @@ local function take_fresh(most)
     scanned = scanned + #entries
     for _, entry in ipairs(entries) do
       local id, fields = pad(entry[1]), entry[2]
-      note_gap(number_of(id) - 1)
+      if is_dense then
+        local number = tonumber(id:sub(1, 13))
+        if number > known_upto + 1 then note_gap(number - 1) end
+        if number > known_upto then known_upto = number end
+      end
       cursor = id
       local due = due_of(fields)
       if due > now then

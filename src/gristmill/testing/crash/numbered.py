@@ -1,0 +1,29 @@
+"""A flow that does next to nothing, slowly enough to be killed at it: what a loop of faults gives numbered records."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+
+from gristmill import Flow, Item, Plan, cell, task
+
+__all__ = ["flow"]
+
+TASK_S = 0.005
+
+
+@cell("number")
+class Number(msgspec.Struct, frozen=True):
+    """What the record said."""
+
+    text: str
+
+
+@task
+async def count(item: Item) -> Number:
+    await asyncio.sleep(TASK_S)
+    return Number(item.text)
+
+
+flow = Flow("numbered", plans=[Plan("numbered", tasks=[count])])
