@@ -8,33 +8,47 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from gristmill.domain.errors import ConfigError
 from gristmill.domain.front.traffic import Interval
+from gristmill.domain.log import Hold
 from gristmill.ports.clock import Clock
 from gristmill.ports.front import Inlet, LabelFacts, Listing, Tokens, Traffic
+from gristmill.ports.log import Log
 from gristmill.runtime.settings_log import LogSection
 from gristmill.runtime.spec import GroupSpec
 
 if TYPE_CHECKING:
-    from gristmill.adapters.redis import RedisLog, RedisTarget
+    from gristmill.adapters.redis import RedisTarget
     from gristmill.adapters.sqlite import SqliteStore
 
-__all__ = ["ApartStore", "check_server", "open_redis"]
+__all__ = ["ApartLog", "ApartStore", "check_server", "open_redis"]
+
+
+class ApartLog(Log, Protocol):
+    """A log that can be closed and tells where a record stands."""
+
+    async def hold_of(self, topic: str, group: str, offset: int) -> Hold | None:
+        """Return where a record stands for a group, None where the group is done with it or it is gone."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of the server."""
+        ...
 
 
 class ApartStore:
-    """See `stores.Store`."""
+    """See `stores.Store`; publishing goes through the inlet, the rest of the front is the state's."""
 
-    def __init__(self, store: SqliteStore, log: RedisLog, front: _ApartFront) -> None:
+    def __init__(self, store: SqliteStore, log: ApartLog, inlet: Inlet) -> None:
         self._store = store
         self.log = log
         self.state = store.state
         self.cache = store.cache
-        self.front = front
+        self.front = _ApartFront(store, inlet, log)
         self.definitions = store.definitions
 
     async def close(self) -> None:
@@ -64,7 +78,7 @@ def open_redis(spec: GroupSpec, clock: Clock, owner: str) -> ApartStore:
         is_log_apart=True,
     )
     log = RedisLog(server, clock, owners_folder=store.owners_folder, lossy=lossy)
-    return ApartStore(store, log, _ApartFront(store, LogApartInlet(store.state, log, server, clock), log))
+    return ApartStore(store, log, LogApartInlet(store.state, log, server, clock))
 
 
 async def check_server(section: LogSection) -> None:
@@ -86,7 +100,7 @@ async def check_server(section: LogSection) -> None:
 class _ApartFront:
     """See `ports.front.Front`: publishing and whereabouts of records from the log, the rest from the state."""
 
-    def __init__(self, store: SqliteStore, inlet: Inlet, log: RedisLog) -> None:
+    def __init__(self, store: SqliteStore, inlet: Inlet, log: ApartLog) -> None:
         self.inlet: Inlet = inlet
         self.facts: LabelFacts = store.front.facts
         self.tokens: Tokens = store.front.tokens
@@ -95,7 +109,7 @@ class _ApartFront:
 
 
 class _Listing:
-    def __init__(self, stored: Listing, log: RedisLog) -> None:
+    def __init__(self, stored: Listing, log: ApartLog) -> None:
         self.items_before = stored.items_before
         self.runs_of = stored.runs_of
         self.items_of = stored.items_of

@@ -14,7 +14,8 @@ class LogSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """The log of `gristmill up`; `gristmill run` always uses the embedded one."""
 
     backend: Annotated[
-        Literal["sqlite", "redis"], Meta(description="sqlite keeps records beside the state, redis on a server")
+        Literal["sqlite", "redis", "kafka"],
+        Meta(description="sqlite keeps records beside the state, redis on a server, kafka on brokers"),
     ] = "sqlite"
     url: Annotated[
         str, Meta(description="redis://[user@]host:port[/db], rediss:// with TLS, or unix:///path; no password in it")
@@ -26,6 +27,24 @@ class LogSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     prefix: Annotated[str, Meta(description="how every key begins; installations that share a server differ in it")] = (
         "gristmill:"
     )
+    brokers: Annotated[str, Meta(description="of kafka: host:port, several with commas between them")] = (
+        "127.0.0.1:9092"
+    )
+    topic_prefix: Annotated[
+        str,
+        Meta(description="of kafka: how every topic and group begins; installations that share brokers differ in it"),
+    ] = "gristmill."
+    partitions: Annotated[
+        int,
+        Meta(
+            description="of kafka: partitions of topics that are made; one dispatcher takes one or more", ge=1, le=1024
+        ),
+    ] = 4
+    replicas: Annotated[int, Meta(description="of kafka: copies of topics that are made; 3 on a cluster", ge=1)] = 1
+    client: Annotated[
+        tuple[str, ...],
+        Meta(description="of kafka: NAME=VALUE for the client, such as security.protocol=sasl_ssl; no password in it"),
+    ] = ()
     lossy: Annotated[
         tuple[str, ...],
         Meta(description="TOPIC=RECORDS: keep about so many of a topic, read or not; all others wait until consumed"),

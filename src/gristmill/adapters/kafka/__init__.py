@@ -1,6 +1,7 @@
 """The log over Apache Kafka. Needs the extra `[kafka]`."""
 
+from gristmill.adapters.kafka.inlet import KafkaInlet
 from gristmill.adapters.kafka.log import KafkaLog
 from gristmill.adapters.kafka.settings import KafkaSettings
 
-__all__ = ["KafkaLog", "KafkaSettings"]
+__all__ = ["KafkaInlet", "KafkaLog", "KafkaSettings"]

@@ -63,6 +63,10 @@ async def check_log(spec: GroupSpec) -> None:
         from gristmill.runtime.log_apart import check_server
 
         await check_server(spec.settings.log)
+    elif spec.settings.log.backend == "kafka":
+        from gristmill.runtime.log_kafka import check_brokers
+
+        await check_brokers(spec.settings.log)
 
 
 def open_store(spec: GroupSpec, clock: Clock, owner: str) -> Store:
@@ -74,6 +78,10 @@ def open_store(spec: GroupSpec, clock: Clock, owner: str) -> Store:
     """
     if spec.settings.log.backend == "sqlite":
         return open_sqlite(spec, clock, owner)
+    if spec.settings.log.backend == "kafka":
+        from gristmill.runtime.log_kafka import open_kafka
+
+        return _recorded(open_kafka(spec, clock, owner), spec, clock, owner)
     from gristmill.runtime.log_apart import open_redis
 
     return _recorded(open_redis(spec, clock, owner), spec, clock, owner)

@@ -1,0 +1,89 @@
+"""A log on Kafka over the state of a folder; see `log_apart` for what the two have to do with each other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from gristmill.adapters.clock import SystemClock
+from gristmill.domain.errors import ConfigError
+from gristmill.ports.clock import Clock
+from gristmill.runtime.log_apart import ApartStore
+from gristmill.runtime.settings_log import LogSection
+from gristmill.runtime.spec import GroupSpec
+
+if TYPE_CHECKING:
+    from gristmill.adapters.kafka import KafkaSettings
+
+__all__ = ["check_brokers", "open_kafka"]
+
+EXTRA = "pip install 'gristmill[kafka]'"
+
+
+def open_kafka(spec: GroupSpec, clock: Clock, owner: str) -> ApartStore:
+    """Open the state of a folder and a log on Kafka; the brokers are asked nothing yet.
+
+    Raises:
+        ConfigError: a setting is wrong, the extra is missing, or the file is no store of ours.
+        Unavailable: the file cannot be opened.
+    """
+    settings = _settings_of(spec.settings.log)
+    from gristmill.adapters.kafka import KafkaInlet, KafkaLog
+    from gristmill.adapters.sqlite import SqliteStore
+
+    store = SqliteStore.open(
+        spec.folder.store_file,
+        clock=clock,
+        owner=owner,
+        synchronous=spec.settings.store.synchronous,
+        is_log_apart=True,
+    )
+    log = KafkaLog(settings, clock)
+    return ApartStore(store, log, KafkaInlet(store.state, log, store.cache, clock))
+
+
+async def check_brokers(section: LogSection) -> None:
+    """Look whether the brokers are ones that a log can live on; what can be lived with is logged.
+
+    Raises:
+        ConfigError: they are not.
+        Unavailable: none answers.
+    """
+    settings = _settings_of(section)
+    from gristmill.adapters.kafka import KafkaLog
+
+    log = KafkaLog(settings, SystemClock())
+    try:
+        await log.start()
+    finally:
+        await asyncio.shield(log.close())
+
+
+def _settings_of(section: LogSection) -> KafkaSettings:
+    try:
+        from gristmill.adapters.kafka import KafkaSettings
+    except ModuleNotFoundError as error:
+        raise ConfigError("log.backend", value="kafka", advice=f"the client is not installed: {EXTRA}") from error
+    client = _read_client(section.client)
+    if section.password:
+        client["sasl.password"] = section.password
+    if section.ca_file:
+        client["ssl.ca.location"] = section.ca_file
+    return KafkaSettings(
+        brokers=section.brokers,
+        prefix=section.topic_prefix,
+        partition_count=section.partitions,
+        replication_factor=section.replicas,
+        client=client,
+    )
+
+
+def _read_client(entries: Sequence[str]) -> dict[str, str]:
+    client: dict[str, str] = {}
+    for entry in entries:
+        name, sign, value = entry.partition("=")
+        if not name or not sign:
+            raise ConfigError("log.client", value=entry, advice="write NAME=VALUE, as in security.protocol=ssl")
+        client[name] = value
+    return client
