@@ -106,7 +106,10 @@ class Listing(Protocol):
     """Many items at a time, newest first, and what belongs to one."""
 
     async def items_before(self, item_id: ItemId | None, *, limit: int) -> list[Item]:
-        """Return up to `limit` items with a lower id, the highest first; from the newest when None."""
+        """Return up to `limit` items with a lower id, the highest first; from the newest when None.
+
+        Fewer where they are large. None are left where none is returned.
+        """
         ...
 
     async def runs_of(self, item_ids: Sequence[ItemId]) -> dict[ItemId, list[StoredRun]]:

@@ -12,6 +12,7 @@ import msgspec
 
 from gristmill.api.reading.dossier import latest_runs
 from gristmill.api.reading.search import (
+    SCANNED_CHARS_MAX,
     SCANNED_MAX,
     Coverage,
     FoundItem,
@@ -57,16 +58,18 @@ async def explore_items(
     found: list[FoundItem] = []
     known: list[Known] = []
     visible: list[ItemId] = []
-    looked_at = 0
+    looked_at = chars = 0
     following: ItemId | None = None
     is_whole = True
     async for part in scan_items(state, front, wanted, sees=sees, before=before):
         visible += part.visible
         looked_at += len(part.ids)
+        chars += part.chars
         known += [_know(entry) for entry in part.matches]
         # Beyond the page only counts are kept: runs are large.
         found += part.matches[: limit + 1 - len(found)]
-        if looked_at >= SCANNED_MAX or (len(found) > limit and looked_at >= SURVEYED_MIN):
+        is_far = looked_at >= SCANNED_MAX or chars >= SCANNED_CHARS_MAX
+        if is_far or (len(found) > limit and looked_at >= SURVEYED_MIN):
             is_whole, following = False, part.ids[-1]
             break
     if len(found) > limit:

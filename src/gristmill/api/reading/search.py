@@ -7,11 +7,13 @@ pay for no index. What people have negated is few and known by item, so that fil
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
 import msgspec
 
 from gristmill.api.reading.dossier import Standing, decide_status, latest_runs, stand
+from gristmill.api.reading.text_core import PIECE_CHARS, cut_text
 from gristmill.domain.commit import StoredRun
 from gristmill.domain.contribution import decide_labels
 from gristmill.domain.front.label_fact import StandingLabel
@@ -21,6 +23,7 @@ from gristmill.ports.front import Front
 from gristmill.ports.state import State
 
 __all__ = [
+    "SCANNED_CHARS_MAX",
     "SCANNED_MAX",
     "Coverage",
     "FoundItem",
@@ -37,6 +40,11 @@ SCANNED_MAX = 4_000
 
 SCANNED_PER_READ = 400
 """About 10 ms of the reading thread, which others need too."""
+
+SCANNED_CHARS_MAX = 8_000_000
+"""Characters of text looked at for one page, where texts are long: a second at the slowest, in small pieces."""
+
+STRETCH_CHARS = 1_000_000
 
 CLOSER_PER_READ = 100
 """Items whose runs are read together: a page of fifty needs no more, and the loop is held for some milliseconds."""
@@ -105,11 +113,13 @@ class Scanned(msgspec.Struct, frozen=True):
 
     Attributes:
         visible: ids of those that the caller may see; of others nobody tells him how many there are.
+        chars: of the texts of all of it.
     """
 
     matches: list[FoundItem]
     ids: list[ItemId]
     visible: list[ItemId]
+    chars: int
 
 
 async def search_items(
@@ -129,15 +139,16 @@ async def search_items(
     """
     found: list[FoundItem] = []
     visible: list[ItemId] = []
-    looked_at = 0
+    looked_at = chars = 0
     async for part in scan_items(state, front, wanted, sees=sees, before=before):
         found += part.matches
         visible += part.visible
         looked_at += len(part.ids)
+        chars += part.chars
         if len(found) >= limit:
             last = found[limit - 1].item.item_id
             return ItemPage(found[:limit], last, cover([one for one in visible if one >= last]))
-        if looked_at >= SCANNED_MAX:
+        if looked_at >= SCANNED_MAX or chars >= SCANNED_CHARS_MAX:
             return ItemPage(found, part.ids[-1], cover(visible))
     return ItemPage(found, None, cover(visible))
 
@@ -147,16 +158,16 @@ async def scan_items(
 ) -> AsyncIterator[Scanned]:
     """Look through all items below an id, stretch by stretch; whoever asks says when it is enough."""
     place = before
-    while True:
-        items = await _read_items(front, wanted, place)
-        for start in range(0, len(items), CLOSER_PER_READ):
-            stretch = items[start : start + CLOSER_PER_READ]
+    while items := await _read_items(front, wanted, place):
+        for stretch in _cut_up(items):
             visible = [item for item in stretch if sees(item.tenant)]
-            closer = await _look_closer(state, front, [item for item in visible if _fits_by_itself(item, wanted)])
-            matches = [entry for entry in closer if _fits(entry, wanted)]
-            yield Scanned(matches, [item.item_id for item in stretch], [item.item_id for item in visible])
-        if len(items) < SCANNED_PER_READ:
-            return
+            closer = await _look_closer(state, front, await _choose(visible, wanted))
+            yield Scanned(
+                [entry for entry in closer if _fits(entry, wanted)],
+                [item.item_id for item in stretch],
+                [item.item_id for item in visible],
+                sum(len(item.text) for item in stretch),
+            )
         place = items[-1].item_id
 
 
@@ -188,6 +199,41 @@ async def _look_closer(state: State, front: Front, items: Sequence[Item]) -> lis
     return found
 
 
+def _cut_up(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    """Yield stretches of items that are looked at closer together: few, and fewer where their texts are long."""
+    stretch: list[Item] = []
+    chars = 0
+    for item in items:
+        stretch.append(item)
+        chars += len(item.text)
+        if len(stretch) == CLOSER_PER_READ or chars >= STRETCH_CHARS:
+            yield stretch
+            stretch, chars = [], 0
+    if stretch:
+        yield stretch
+
+
+async def _choose(items: Sequence[Item], wanted: ItemFilter) -> list[Item]:
+    """Return those that fit by themselves, and let others have their turn while long texts are looked through."""
+    fitting: list[Item] = []
+    folded, chars = wanted.text.casefold(), 0
+    for item in items:
+        if not _fits_by_itself(item, wanted):
+            continue
+        is_held = not folded
+        for piece in cut_text(item.text, overlap=len(folded)) if folded else ():
+            is_held = folded in piece.casefold()
+            chars += len(piece)
+            if chars >= PIECE_CHARS:
+                chars = 0
+                await asyncio.sleep(0)
+            if is_held:
+                break
+        if is_held:
+            fitting.append(item)
+    return fitting
+
+
 def _fits_by_itself(item: Item, wanted: ItemFilter) -> bool:
     return (
         wanted.kind in ("", item.kind)
@@ -195,7 +241,6 @@ def _fits_by_itself(item: Item, wanted: ItemFilter) -> bool:
         and wanted.source in ("", item.source)
         and wanted.tenant in ("", item.tenant)
         and (item.created_at_ms is None or _is_within(item.created_at_ms, wanted))
-        and (not wanted.text or wanted.text.casefold() in item.text.casefold())
     )
 
 

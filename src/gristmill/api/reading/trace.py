@@ -72,7 +72,7 @@ class Trace(msgspec.Struct, frozen=True):
 
     Attributes:
         records: position -> the record as it came, of the newest revisions, as far as the log still has it.
-        letters: dead letters of its records.
+        letters: dead letters of its records, without their values.
         open_records: those that are still to be worked off.
         timeline: all of it in one order.
     """
@@ -131,7 +131,9 @@ class Tracer:
         for group in sorted({run.generator for run in runs if run.status == "failed"}):
             after = 0
             for _ in range(LETTERS_SCANNED_MAX // LETTERS_PER_READ):
-                letters = await self._log.dead_letters(group=group, after=after, limit=LETTERS_PER_READ)
+                letters = await self._log.dead_letters(
+                    group=group, after=after, limit=LETTERS_PER_READ, has_values=False
+                )
                 found += [letter for letter in letters if _origin_of_letter(letter) in wanted]
                 if len(letters) < LETTERS_PER_READ:
                     break

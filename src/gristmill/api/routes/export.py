@@ -22,6 +22,9 @@ __all__ = ["EXPORT_OPERATIONS", "SCANNED_MAX"]
 SCANNED_MAX = 100_000
 """Items looked through for one file, about twenty seconds; it says where to go on."""
 
+SCANNED_CHARS_MAX = 150_000_000
+"""Characters of their texts, which take as long at the slowest."""
+
 MEDIA_TYPES = MappingProxyType({"csv": "text/csv", "jsonl": NDJSON})
 
 _encoder = msgspec.json.Encoder()
@@ -49,7 +52,7 @@ async def _export_items(services: Services, call: Call) -> Reply:
 async def _write(services: Services, call: Call, query: ExportQuery, columns: tuple[str, ...]) -> AsyncIterator[bytes]:
     cursor = decode_cursor(query.cursor)
     before = None if cursor is None else ItemId(cursor)
-    left, looked_at = query.limit, 0
+    left, looked_at, chars = query.limit, 0, 0
     parts = scan_items(services.state, services.front, query.filter(), sees=call.principal.sees, before=before)
     async for part in parts:
         yield _encode(query, columns, part.matches[:left])
@@ -59,8 +62,9 @@ async def _write(services: Services, call: Call, query: ExportQuery, columns: tu
             return
         left -= len(part.matches)
         looked_at += len(part.ids)
+        chars += part.chars
         before = part.ids[-1]
-        if looked_at >= SCANNED_MAX:
+        if looked_at >= SCANNED_MAX or chars >= SCANNED_CHARS_MAX:
             yield _tell_more(query, before)
             return
 

@@ -20,6 +20,9 @@ from gristmill.ports.front import ITEMS_PER_READ_MAX, MEMBERS_SCANNED_MAX, RUNS_
 __all__ = ["SqliteListing"]
 
 NO_BOUND = (1 << 63) - 1
+LISTED_BYTES_MAX = 4 * 1024 * 1024
+"""Of items that are read together: a text of a mebibyte is an item, too."""
+
 ITEMS = "SELECT body FROM item WHERE item_id < ? ORDER BY item_id DESC LIMIT ?"
 ITEMS_OF = "SELECT body FROM item WHERE item_id IN (SELECT value FROM json_each(?)) ORDER BY item_id DESC"
 RUN_AMONG_OPEN = "SELECT item_id FROM run INDEXED BY run_open WHERE is_open AND run_id = ?"
@@ -54,7 +57,7 @@ class SqliteListing:
         """Return up to `limit` items with a lower id, the highest first."""
         check_limit(limit, most=ITEMS_PER_READ_MAX)
         below = NO_BOUND if item_id is None else item_id
-        return await self._reader.do(lambda db: [unpack_item(body) for (body,) in db.execute(ITEMS, (below, limit))])
+        return await self._reader.do(lambda db: _read_items(db, below, limit))
 
     async def runs_of(self, item_ids: Sequence[ItemId]) -> dict[ItemId, list[StoredRun]]:
         """Return all runs of items, oldest position first."""
@@ -80,6 +83,17 @@ class SqliteListing:
         """Return other members of an item's group, the highest id first."""
         check_limit(limit, most=ITEMS_PER_READ_MAX)
         return await self._reader.do(lambda db: _find_peers(db, item_id, space)[:limit])
+
+
+def _read_items(db: apsw.Connection, below: int, limit: int) -> list[Item]:
+    items: list[Item] = []
+    size = 0
+    for (body,) in db.execute(ITEMS, (below, limit)):
+        items.append(unpack_item(body))
+        size += len(body)
+        if size >= LISTED_BYTES_MAX:
+            break
+    return items
 
 
 def _find_item(db: apsw.Connection, run_id: bytes) -> ItemId | None:

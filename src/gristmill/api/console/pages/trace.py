@@ -33,6 +33,9 @@ __all__ = ["TRACE_PAGES"]
 ITEMS = "/console/items"
 TEMPLATE = "trace/page.html"
 RECORD_CHARS_MAX = 16_384
+TEXT_CHARS_MAX = 65_536
+"""Of an item's text, which takes some milliseconds; all of it is in the answer of the API."""
+
 REASON_TAKEN_BACK = "taken back"
 BLANK_FORM = {"act": "", "val": "", "reason": ""}
 FAULT_KINDS = ("validation", "conflict", "precondition-failed")
@@ -127,6 +130,7 @@ async def _view(
         title=f"Item {item.input_id or item.item_id}",
         status=status,
         item=item,
+        text=item.text[:TEXT_CHARS_MAX],
         item_id=str(item.item_id),
         trace=trace,
         standing=decide_status(dossier.runs),
@@ -212,7 +216,8 @@ def _show_record(record: StoredRecord | None) -> dict[str, Any] | None:
 
 def _pretty(value: Any) -> str:
     thawed = thaw(value)
-    return thawed if isinstance(thawed, str) else msgspec.json.format(msgspec.json.encode(thawed), indent=2).decode()
+    text = thawed if isinstance(thawed, str) else msgspec.json.format(msgspec.json.encode(thawed), indent=2).decode()
+    return text if len(text) <= RECORD_CHARS_MAX else f"{text[:RECORD_CHARS_MAX]} …"
 
 
 def _find_judged(dossier: Dossier, val: str) -> Any:
