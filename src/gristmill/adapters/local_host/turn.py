@@ -6,6 +6,10 @@ for as many turns as there are writers before it. Locks of the kernel (`flock`) 
 
 Whoever has much to write first passes another such pair of locks, so that only one of them stands at the gate. A writer
 with a single record waits for one long turn at most, however many writers are busy.
+
+A writer for whom somebody waits passes no gate. It holds *front* while it waits for the turn and has it; whoever comes
+from the gate and finds front taken gives the turn back, once, and is next: until then it holds *owed*, and whoever
+finds that taken passes the gate like everybody else.
 """
 
 from __future__ import annotations
@@ -19,62 +23,89 @@ from types import TracebackType
 
 __all__ = ["FairTurn"]
 
+LOCKS = ("gate", "turn", "long-gate", "long-turn", "front", "owed")
 OPEN_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
 
 
 class FairTurn:
     """The turn of one writer; blocks its thread while it waits, at no cost of CPU. One thread a time.
 
-    `with turn:` for what is written at once, `with turn.long():` for what takes milliseconds.
+    `with turn:` for what is written at once, `with turn.long():` for what takes milliseconds, `with turn.first():` for
+    what is written at once and somebody waits for.
     """
 
     def __init__(self, path: Path) -> None:
-        """Open `<path>.gate` and `<path>.turn`, and `<path>.long-gate` and `<path>.long-turn`."""
-        self._all = _Pair(path, "")
-        self._long = _Pair(path, "long-")
+        """Open `<path>.gate`, `.turn`, `.long-gate`, `.long-turn`, `.front` and `.owed`."""
+        self._files = [os.open(f"{path}.{name}", OPEN_FLAGS, 0o644) for name in LOCKS]
+        self._gate, self._turn, self._long_gate, self._long_turn, self._front, self._owed = self._files
 
     def __enter__(self) -> None:
-        self._all.take()
+        with _locked(self._gate):
+            _lock(self._turn)
+            if _is_taken(self._front):
+                self._let_first()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._all.give()
+        _unlock(self._turn)
 
     @contextmanager
     def long(self) -> Iterator[None]:
         """Take a turn that others with little to write may go before."""
-        self._long.take()
+        with _locked(self._long_gate):
+            _lock(self._long_turn)
         try:
             with self:
                 yield
         finally:
-            self._long.give()
+            _unlock(self._long_turn)
+
+    @contextmanager
+    def first(self) -> Iterator[None]:
+        """Take the next turn there is, unless somebody has given way already."""
+        if _is_taken(self._owed):
+            with self:
+                yield
+            return
+        with _locked(self._front), _locked(self._turn):
+            yield
 
     def close(self) -> None:
         """Close all files; safe to call twice."""
-        self._all.close()
-        self._long.close()
+        while self._files:
+            os.close(self._files.pop())
+
+    def _let_first(self) -> None:
+        with _locked(self._owed):
+            _unlock(self._turn)
+            with _locked(self._front):
+                pass  # Whoever is first has had its turn.
+            _lock(self._turn)
 
 
-class _Pair:
-    """A gate and a turn."""
+def _lock(descriptor: int) -> None:
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
 
-    def __init__(self, path: Path, prefix: str) -> None:
-        self._gate = os.open(f"{path}.{prefix}gate", OPEN_FLAGS, 0o644)
-        self._turn = os.open(f"{path}.{prefix}turn", OPEN_FLAGS, 0o644)
 
-    def take(self) -> None:
-        fcntl.flock(self._gate, fcntl.LOCK_EX)
-        try:
-            fcntl.flock(self._turn, fcntl.LOCK_EX)
-        finally:
-            fcntl.flock(self._gate, fcntl.LOCK_UN)
+def _unlock(descriptor: int) -> None:
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
 
-    def give(self) -> None:
-        fcntl.flock(self._turn, fcntl.LOCK_UN)
 
-    def close(self) -> None:
-        for descriptor in {self._gate, self._turn} - {-1}:
-            os.close(descriptor)
-        self._gate = self._turn = -1
+@contextmanager
+def _locked(descriptor: int) -> Iterator[None]:
+    _lock(descriptor)
+    try:
+        yield
+    finally:
+        _unlock(descriptor)
+
+
+def _is_taken(descriptor: int) -> bool:
+    """Whether another writer holds a lock."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    _unlock(descriptor)
+    return False

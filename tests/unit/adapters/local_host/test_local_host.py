@@ -79,6 +79,42 @@ def test_a_short_turn_waits_for_one_long_turn_at_most(tmp_path: Path) -> None:
         turn.close()
 
 
+def test_whoever_is_awaited_goes_before_all_that_wait_but_for_the_one_that_gave_way(tmp_path: Path) -> None:
+    order: list[str] = []
+    turns = {name: FairTurn(tmp_path / "db") for name in ("holder", "short", "long", "first", "second")}
+    threads: list[threading.Thread] = []
+    has_begun, may_end = threading.Event(), threading.Event()
+
+    def write(name: str) -> None:
+        turn = turns[name]
+        taken = {"long": turn.long, "first": turn.first, "second": turn.first}
+        with taken[name]() if name in taken else turn:
+            order.append(name)
+            if name == "first":
+                has_begun.set()
+                assert may_end.wait(PATIENCE_S)
+
+    def queue_up(name: str) -> None:
+        threads.append(threading.Thread(target=write, args=(name,)))
+        threads[-1].start()
+        threading.Event().wait(0.05)
+
+    with turns["holder"]:
+        for name in ("short", "long", "first"):
+            queue_up(name)
+    assert has_begun.wait(PATIENCE_S)
+    # By now the short one has either given way to the first or has had its turn before it: who wakes first decides.
+    queue_up("second")
+    may_end.set()
+    for thread in threads:
+        thread.join(PATIENCE_S)
+    assert order.index("first") < order.index("long")
+    assert order.index("short") < order.index("second")
+    assert order.index("short") <= 1
+    for turn in turns.values():
+        turn.close()
+
+
 def test_an_owner_lives_until_it_lets_go(tmp_path: Path) -> None:
     owner = new_owner()
     lock = OwnerLock.take(tmp_path, owner)

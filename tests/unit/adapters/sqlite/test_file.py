@@ -175,6 +175,32 @@ async def test_calls_that_wait_share_one_sync(path: Path) -> None:
         await store.close()
 
 
+async def test_a_claim_waits_for_no_sync_but_what_ends_it_does(path: Path) -> None:
+    with SlowFsync.registered("slow for claims", delay_ms=1) as disk:
+        store = SqliteStore.open(path, clock=SystemClock(), owner="me", vfs="slow for claims")
+        await store.log.append("t", [NewRecord(b"x")])
+        before = disk.sync_count
+        [delivery] = await store.log.claim("t", "g", owner="me", limit=1, lease_ms=60_000)
+        assert disk.sync_count == before
+        await store.log.accept([delivery.lease])
+        assert disk.sync_count == before + 1
+        await store.close()
+
+
+async def test_one_sync_makes_the_commits_of_several_stores_durable(path: Path) -> None:
+    with SlowFsync.registered("slow for two", delay_ms=20) as disk:
+        stores = [SqliteStore.open(path, clock=SystemClock(), owner=f"me{n}", vfs="slow for two") for n in range(4)]
+        await stores[0].log.append("t", [NewRecord(b"x")])
+        before = disk.sync_count
+        for _ in range(5):
+            await asyncio.gather(*(store.log.append("t", [NewRecord(b"x")]) for store in stores))
+        # Of four that commit at about the same time, the first syncs alone and the second for the others too.
+        assert 5 <= disk.sync_count - before < 20
+        assert await stores[0].log.end("t") == 21
+        for store in stores:
+            await store.close()
+
+
 async def test_a_full_disk_is_unavailable_and_heals(path: Path) -> None:
     file = StoreFile(path)
     turn = FairTurn(path)
@@ -251,6 +277,23 @@ async def test_a_failed_sync_leaves_the_outcome_unknown(path: Path) -> None:
             await store.log.append("t", [NewRecord(b"b")])
         disk.is_broken = False
         await store.log.append("t", [NewRecord(b"c")])
+        assert await store.log.end("t") == 3
+        await store.close()
+
+
+async def test_as_long_as_the_disk_fails_nothing_more_is_written(path: Path) -> None:
+    with _BrokenSync.registered("broken for long", delay_ms=0) as disk:
+        store = SqliteStore.open(path, clock=SystemClock(), owner="me", vfs="broken for long")
+        assert isinstance(disk, _BrokenSync)
+        disk.is_broken = True
+        with pytest.raises(OutcomeUnknown):
+            await store.log.append("t", [NewRecord(b"a")])
+        for _ in range(2):
+            with pytest.raises(Unavailable) as caught:
+                await store.log.append("t", [NewRecord(b"b")])
+            assert type(caught.value) is Unavailable
+        disk.is_broken = False
+        assert await store.log.append("t", [NewRecord(b"c")]) == [2]
         await store.close()
 
 

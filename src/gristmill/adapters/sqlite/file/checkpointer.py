@@ -5,8 +5,7 @@ as they do, it never gets to the end of the log, and the log cannot start over; 
 last pages are copied inside a turn of the checkpointer's own, which is short because nearly all are copied by then.
 
 SQLite syncs the file only with the copy that reaches the end of the log. So it is synced here after every copy: else
-the last one, inside the turn, would wait for the disk to take in all the others. It is synced through SQLite's own file
-layer, since closing any other descriptor of the file would drop the locks that this process holds on it.
+the last one, inside the turn, would wait for the disk to take in all the others.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ import apsw
 
 from gristmill.adapters.local_host.turn import FairTurn
 from gristmill.adapters.sqlite.file.connection import StoreFile
+from gristmill.adapters.sqlite.file.syncing import Syncs
 
 __all__ = ["Checkpointer", "WriteAheadLog"]
 
@@ -73,8 +73,7 @@ class WriteAheadLog:
     def __init__(self, file: StoreFile) -> None:
         self._connection = file.open_reader()
         self._turn = FairTurn(file.path)
-        flags = apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READWRITE
-        self._target = apsw.VFSFile(file.vfs or "", str(file.path), [flags, 0])
+        self._syncs = Syncs(self._connection)
 
     def copy(self) -> None:
         """Copy the log beside the writers, and to its end in a turn when it has grown long.
@@ -94,13 +93,12 @@ class WriteAheadLog:
 
     def close(self) -> None:
         """Close the file."""
-        self._target.xClose()
         self._turn.close()
         self._connection.close()
 
     def _copy_and_sync(self) -> tuple[int, int]:
         pages = self._copy_some()
-        self._target.xSync(apsw.SQLITE_SYNC_NORMAL)
+        self._syncs.sync_database()
         return pages
 
     def _copy_some(self) -> tuple[int, int]:

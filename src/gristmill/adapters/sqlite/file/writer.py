@@ -1,6 +1,8 @@
 """The one thread of a process that writes a store: whatever queues up during a turn shares the next one.
 
-A turn is BEGIN IMMEDIATE .. COMMIT under the fair turn of all processes, so one disk sync serves every waiting caller.
+A turn is BEGIN IMMEDIATE .. COMMIT under the fair turn of all processes. The disk is synced after the turn, while
+others have theirs, and only then is anybody answered: one sync serves every waiting caller, and whatever was committed
+before it in any process. The log is one row of commits, so what is durable of it is its beginning, whole.
 Jobs of a turn are written so that they do much with few statements: the interpreter lock is let go at every
 statement, and a busy event loop would otherwise stretch the turn by its switch interval for each row.
 """
@@ -12,6 +14,7 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -22,6 +25,7 @@ from gristmill.adapters.sqlite.file.checkpointer import Checkpointer
 from gristmill.adapters.sqlite.file.connection import StoreFile
 from gristmill.adapters.sqlite.file.errors import translate
 from gristmill.adapters.sqlite.file.names import Names
+from gristmill.adapters.sqlite.file.syncing import SharedSync, Syncs
 from gristmill.domain.errors import OutcomeUnknown, Unavailable
 from gristmill.ports.faults import fault
 
@@ -62,12 +66,16 @@ class Job(Generic[T]):
         work_us: estimate of its CPU time.
         idle: returns an answer instead when there is nothing to do, without any turn; None means there is.
         finish: completes the answer after the turn, on the same thread.
+        is_awaited: somebody waits for it who should not notice how busy the others are.
+        is_durable: False where a power failure that undoes it undoes whatever it was for.
     """
 
     run: Callable[[Turn], T]
     work_us: int = 50
     idle: Callable[[Turn], T | None] | None = None
     finish: Callable[[Turn, T], T] | None = None
+    is_awaited: bool = False
+    is_durable: bool = True
 
 
 @dataclass(slots=True)
@@ -90,9 +98,14 @@ class Writer:
     _data_version: int = -1
     _shared_turns_left: int = 0
     _is_closed: bool = False
+    _is_doubtful: bool = False
+    """A sync has failed: what was committed may be lost with the power, and all that was committed after it too."""
 
     def __post_init__(self) -> None:
         connection = self.file.open_writer(self.turn)
+        # From here on commits are synced after their turn; SQLite goes on to sync what its own order depends on.
+        connection.pragma("synchronous", "NORMAL")
+        self._shared_sync = SharedSync(self.file.path, Syncs(connection))
         self._turn_context = Turn(connection, Names(connection))
         self._data_version = connection.data_version()
         self._checkpointer = Checkpointer(self.file)
@@ -138,6 +151,7 @@ class Writer:
                     call.error = error
             _answer(calls)
             self._checkpoint_when_long()
+        self._shared_sync.close()
         self._turn_context.db.close()
 
     def _next_calls(self) -> list[_Call] | None:
@@ -197,32 +211,61 @@ class Writer:
             call.error = translate(error, self.file.path)
 
     def _try_turn(self, calls: list[_Call]) -> BaseException | None:
-        """Run calls in one transaction; return what went wrong, then nothing of it is done."""
-        db, names = self._turn_context.db, self._turn_context.names
-        is_committing = False
-        is_short = sum(call.job.work_us for call in calls) <= SHORT_TURN_US_MAX
+        """Run calls in one transaction and sync it; return what went wrong, then nothing of it is done for sure."""
         try:
-            with self.turn if is_short else self.turn.long():
-                db.execute("BEGIN IMMEDIATE")
-                self._look_for_others()
-                try:
-                    for call in calls:
-                        call.answer = call.job.run(self._turn_context)
-                    fault("commit.written")
-                    is_committing = True
-                    db.execute("COMMIT")
-                    self._data_version = db.data_version()
-                except BaseException:
-                    names.forget_added()
-                    if db.in_transaction:
-                        db.execute("ROLLBACK")
-                    raise
+            if self._is_doubtful:
+                self._start_log_over()
+            with self._turn_for(calls):
+                self._run_all(calls)
+                number = self._shared_sync.note_commit()
+            if self.file.synchronous == "FULL" and any(call.job.is_durable for call in calls):
+                self._sync(number)
         except apsw.Error as error:
-            return translate(error, self.file.path, is_committing=is_committing)
+            return translate(error, self.file.path)
         except Exception as error:
             return error
-        names.keep()
         return None
+
+    def _turn_for(self, calls: list[_Call]) -> AbstractContextManager[None]:
+        if sum(call.job.work_us for call in calls) > SHORT_TURN_US_MAX:
+            return self.turn.long()
+        return self.turn.first() if any(call.job.is_awaited for call in calls) else self.turn
+
+    def _run_all(self, calls: list[_Call]) -> None:
+        db, names = self._turn_context.db, self._turn_context.names
+        db.execute("BEGIN IMMEDIATE")
+        self._look_for_others()
+        try:
+            for call in calls:
+                call.answer = call.job.run(self._turn_context)
+            fault("commit.written")
+            self._commit(db)
+            self._data_version = db.data_version()
+        except BaseException:
+            names.forget_added()
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+            raise
+        names.keep()
+
+    def _commit(self, db: apsw.Connection) -> None:
+        try:
+            db.execute("COMMIT")
+        except apsw.Error as error:
+            raise translate(error, self.file.path, is_committing=True) from error
+
+    def _sync(self, number: int) -> None:
+        try:
+            self._shared_sync.finish(number)
+        except apsw.Error as error:
+            self._is_doubtful = True
+            raise translate(error, self.file.path, is_committing=True) from error
+
+    def _start_log_over(self) -> None:
+        """Copy all of the log to the file, so that nothing depends any more on what may be missing in it."""
+        with self.turn.long():
+            self._turn_context.db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
+        self._is_doubtful = False
 
     def _look_for_others(self) -> None:
         if self._turn_context.db.data_version() != self._data_version:

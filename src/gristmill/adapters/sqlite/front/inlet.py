@@ -46,7 +46,8 @@ class SqliteInlet:
         check_publications(publications)
         now_ms = self._clock.now_ms()
         fault("append.before")
-        job = Job(lambda turn: _publish(turn, publications, once, now_ms=now_ms), PUBLISH_US * len(publications))
+        work_us = PUBLISH_US * len(publications)
+        job = Job(lambda turn: _publish(turn, publications, once, now_ms=now_ms), work_us, is_awaited=True)
         published = await self._writer.do(job)
         fault("append.after")
         if isinstance(published, Published) and not published.is_replay:

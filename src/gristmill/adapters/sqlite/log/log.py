@@ -58,7 +58,9 @@ class SqliteLog:
         now_ms = self._clock.now_ms()
         is_fresh_first = self._fresh_first.get((topic, group), False)
         claim = Claim(topic, group, owner, limit, now_ms, now_ms + lease_ms, is_fresh_first)
-        claimed = await self._writer.do(Job(claim.run, CLAIM_US * limit, idle=claim.idle, finish=claim.finish))
+        # Whoever has a lease is gone after a power failure, and commits by it are durable only together with it.
+        job = Job(claim.run, CLAIM_US * limit, idle=claim.idle, finish=claim.finish, is_durable=False)
+        claimed = await self._writer.do(job)
         self._fresh_first[topic, group] = claimed.has_due
         fault("claim.after")
         return list(claimed.deliveries)
