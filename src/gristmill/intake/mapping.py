@@ -8,7 +8,8 @@ wrong type is a fault. Any other name is a guess: a value that does not fit stay
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -17,16 +18,28 @@ from gristmill.domain.input_key import INPUT_ID_BYTES_MAX
 from gristmill.domain.intake import MappedRecord, Violations
 from gristmill.domain.item import freeze
 from gristmill.intake.faults import find_byte_faults, find_escape_faults, find_value_faults, name_type
-from gristmill.intake.fields import FieldMap, fold_name, read_path
+from gristmill.intake.fields import TARGETS, FieldMap, fold_name, read_path
 from gristmill.intake.times import TimeUnreadable, parse_time_ms
 
 __all__ = ["RecordMapper"]
 
 TEXT_BYTES_MAX = 1024 * 1024
 KIND_BYTES_MAX = 64
+UTF8_BYTES_MAX = 4
+"""Of one character: what is short enough in characters need not be encoded to be measured."""
+
 KIND_DEFAULT = "post"
 KIND_WITHOUT_TEXT = "image"
 """A picture may come without a word."""
+
+LAYOUTS_MAX = 256
+LAYOUT_CHARS_MAX = 2_048
+"""Records of a source have the same few sets of field names; together these take at most a megabyte or two."""
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+Layout = Mapping[str, Sequence[tuple[str, bool]]]
+"""Target -> the fields that may fill it, best first, each with whether it is meant."""
 
 AUTHOR_KEYS = ("id", "user_id", "username", "screen_name", "handle", "name")
 """Where an author that is an object keeps its id, best first."""
@@ -39,6 +52,7 @@ class RecordMapper:
         self._fields = fields
         self._source = source
         self._kind = kind
+        self._layouts: dict[tuple[str, ...], Layout] = {}
 
     def map(self, raw: bytes, *, fallback_id: str, broken: str = "") -> MappedRecord | Violations:
         """Return the record mapped, or all its faults.
@@ -61,7 +75,7 @@ class RecordMapper:
         if not isinstance(decoded, dict):
             return _refuse([f"record: expected a JSON object, got {name_type(decoded)}"])
         faults = find_value_faults(raw, decoded)
-        reading = _Reading(self._fields, decoded)
+        reading = _Reading(self._fields, decoded, self._layout(decoded))
         input_id = reading.read_id(fallback_id)
         kind = reading.read_kind(self._kind)
         mapped = MappedRecord(
@@ -82,16 +96,29 @@ class RecordMapper:
             decoded = msgspec.json.decode(raw)
         except (msgspec.DecodeError, msgspec.ValidationError, RecursionError):
             return fallback_id
-        return _Reading(self._fields, decoded).read_id(fallback_id) if isinstance(decoded, dict) else fallback_id
+        if not isinstance(decoded, dict):
+            return fallback_id
+        return _Reading(self._fields, decoded, self._layout(decoded)).read_id(fallback_id)
+
+    def _layout(self, record: dict[str, Any]) -> Layout:
+        names = tuple(record)
+        layout = self._layouts.get(names)
+        if layout is None:
+            layout = _lay_out(self._fields, names)
+            if sum(map(len, names)) <= LAYOUT_CHARS_MAX:
+                if len(self._layouts) >= LAYOUTS_MAX:
+                    self._layouts.clear()
+                self._layouts[names] = layout
+        return layout
 
 
 class _Reading:
     """One pass over one record: takes fields out and notes what is wrong with them."""
 
-    def __init__(self, fields: FieldMap, record: dict[str, Any]) -> None:
+    def __init__(self, fields: FieldMap, record: dict[str, Any], layout: Layout) -> None:
         self._fields = fields
         self._record = record
-        self._names = {fold_name(name): name for name in reversed(record)}
+        self._layout = layout
         self._used: set[str] = set()
         self.faults: list[str] = []
 
@@ -170,28 +197,38 @@ class _Reading:
 
     def rest(self) -> Mapping[str, Any]:
         rest = {name: value for name, value in self._record.items() if name not in self._used}
-        frozen: Mapping[str, Any] = freeze(rest)
+        frozen: Mapping[str, Any] = freeze(rest) if rest else NOTHING
         return frozen
 
-    def _candidates(self, target: str) -> list[tuple[str, Any, bool]]:
-        given = self._fields.given.get(target)
-        if given is not None:
+    def _candidates(self, target: str) -> Sequence[tuple[str, Any, bool]]:
+        known = self._layout.get(target)
+        if known is None:
+            given = self._fields.given[target]
             return [(given, read_path(self._record, given), True)]
-        names = self._fields.candidates(target, self._names)
-        return [(name, self._record[name], fold_name(name) == fold_name(target)) for name in names]
+        return [(name, self._record[name], meant) for name, meant in known] if known else ()
 
     def _check_id(self, name: str, text: str) -> str:
-        if len(text.encode("utf-8", "replace")) > INPUT_ID_BYTES_MAX:
+        if len(text) * UTF8_BYTES_MAX > INPUT_ID_BYTES_MAX < len(text.encode("utf-8", "replace")):
             self.faults.append(f"{name}: longer than {INPUT_ID_BYTES_MAX} bytes")
         return text
 
     def _check_text(self, name: str, text: str) -> str:
-        if len(text) > TEXT_BYTES_MAX or len(text.encode("utf-8", "replace")) > TEXT_BYTES_MAX:
+        if len(text) * UTF8_BYTES_MAX > TEXT_BYTES_MAX < len(text.encode("utf-8", "replace")):
             self.faults.append(f"{name}: larger than {TEXT_BYTES_MAX} bytes")
         return text
 
     def _note(self, name: str, expected: str, value: Any) -> None:
         self.faults.append(f"{name}: expected {expected}, got {name_type(value)}")
+
+
+def _lay_out(fields: FieldMap, names: Sequence[str]) -> Layout:
+    """Return which fields fill the targets that are found by name; those that are given are left out."""
+    folded = {fold_name(name): name for name in reversed(names)}
+    return {
+        target: [(name, fold_name(name) == fold_name(target)) for name in fields.candidates(target, folded)]
+        for target in TARGETS
+        if target not in fields.given
+    }
 
 
 def _author_of(value: Any) -> str | None:

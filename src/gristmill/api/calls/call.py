@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import AsyncIterator, Callable, Mapping
+from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -57,7 +58,7 @@ class Call:
         Raises:
             ProblemRaised: `validation`: an unknown parameter, or a value of the wrong type.
         """
-        known = {field.encode_name for field in msgspec.structs.fields(shape)}
+        known = _names_of(shape)
         faults = [Fault(name, "is not a parameter of this call") for name in self.query if name not in known]
         if faults:
             raise problem("validation", "query", errors=faults)
@@ -101,6 +102,12 @@ class Reply:
     media_type: str = "application/json"
     headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
     parts: AsyncIterator[bytes] | None = None
+
+
+@cache
+def _names_of(shape: type[msgspec.Struct]) -> frozenset[str]:
+    """Return the names of a struct's fields: to find them out takes a quarter of the time of a request."""
+    return frozenset([field.encode_name for field in msgspec.structs.fields(shape)])
 
 
 def reply(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Reply:

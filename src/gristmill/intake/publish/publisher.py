@@ -79,7 +79,7 @@ class Publisher:
 
     def check(self, raw: bytes, door: Door) -> MappedRecord | Refused:
         """Return a record as it would be processed, or all that is wrong with it."""
-        return self._check(NewRecord(raw, headers=door.headers), door.generator)
+        return self._check(self._receive(door.generator), raw, door.headers, door.generator)
 
     async def publish(self, raws: Sequence[bytes], door: Door, *, once: Once | None = None) -> list[Accepted | Refused]:
         """Publish records and return what became of each, in their order.
@@ -90,17 +90,19 @@ class Publisher:
         """
         proposed = await self._ids.issue(len(raws))
         common, generator = door.headers, door.generator
+        received = self._receive(generator)
         outcomes: list[Accepted | Refused] = []
         publications: list[Publication] = []
         places: list[int] = []
         for index, (raw, item_id) in enumerate(zip(raws, proposed, strict=True)):
             called = str(item_id)
-            mapped = self._check(NewRecord(raw, headers={**common, INPUT_ID_HEADER: called}), generator)
+            told = {**common, INPUT_ID_HEADER: called}
+            mapped = self._check(received, raw, told, generator)
             if isinstance(mapped, Refused):
                 outcomes.append(mapped)
                 continue
             has_own_id = mapped.input_id != called
-            headers = common if has_own_id else {**common, INPUT_ID_HEADER: called}
+            headers = common if has_own_id else told
             publications.append(
                 Publication(
                     topic=generator.topic,
@@ -122,20 +124,23 @@ class Publisher:
         published = await self._inlet.publish(publications, once=once)
         if isinstance(published, KeyTaken):
             raise KeyReused("key of a call that had another body", advice="use a new key for a new call")
-        for item_id in published.item_ids:
-            _log.debug("item published", item_id=str(item_id), is_replay=published.is_replay)
+        _log.debug("items published", item_ids=" ".join(map(str, published.item_ids)), is_replay=published.is_replay)
         return published.item_ids
 
-    def _check(self, record: NewRecord, generator: Generator) -> MappedRecord | Refused:
-        lease = Lease(generator.topic, generator.type, 0, "", 0)
-        delivery = Delivery(lease, record.value, record.key, record.headers, 1, self._clock.now_ms())
-        match self._map_record(delivery, generator):
-            case MappedRecord() as mapped:
-                return mapped
-            case Violations() as found:
-                return Refused(found.violations)
-            case LeftOut() as left_out:
-                return Refused((f"record: {left_out.reason}",), is_left_out=True)
+    def _receive(self, generator: Generator) -> tuple[Lease, int]:
+        """Return what records that are published now have in common: a place in the log that none has yet, and when."""
+        return Lease(generator.topic, generator.type, 0, "", 0), self._clock.now_ms()
+
+    def _check(
+        self, received: tuple[Lease, int], raw: bytes, headers: dict[str, str], generator: Generator
+    ) -> MappedRecord | Refused:
+        lease, now_ms = received
+        mapped = self._map_record(Delivery(lease, raw, "", headers, 1, now_ms), generator)
+        if isinstance(mapped, Violations):
+            return Refused(mapped.violations)
+        if isinstance(mapped, LeftOut):
+            return Refused((f"record: {mapped.reason}",), is_left_out=True)
+        return mapped
 
 
 def _answer(accepted: Accepted | Refused, item_id: ItemId) -> Accepted:

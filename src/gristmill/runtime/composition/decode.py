@@ -33,13 +33,14 @@ class RecordDecoder:
     def __call__(self, delivery: Delivery, generator: Generator) -> MappedRecord | Violations | LeftOut:
         """Return the record mapped, all its faults, or that it is left out."""
         headers = delivery.headers
-        mapper = self._named(headers[SOURCE_HEADER]) if self._names_source(generator, headers) else None
-        mapped = (mapper or self.mapper(generator)).map(
+        live = self._sources.find(generator.source) if self._sources is not None else None
+        named = self._named(headers[SOURCE_HEADER]) if self._names_source(generator, headers) else None
+        mapped = (named or live or self._automatic(generator)).map(
             delivery.value,
             fallback_id=fallback_id_of(headers, delivery.lease.offset),
             broken=headers.get(FAULT_HEADER, ""),
         )
-        if self._sources is not None and self._sources.find(generator.source) is not None:
+        if self._sources is not None and live is not None:
             self._sources.count(generator.source, mapped)
         if not headers or isinstance(mapped, LeftOut):
             return mapped
