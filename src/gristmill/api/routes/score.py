@@ -11,8 +11,9 @@ from gristmill.api.routes.publish import faults_of, publish
 from gristmill.api.services import Services
 from gristmill.api.shapes.scoring import ScoreBody, ScoreRequest, ScoreView
 from gristmill.api.views.labels import view_label
-from gristmill.api.views.runs import strip_findings, view_task
+from gristmill.api.views.runs import view_task
 from gristmill.domain.front.label_fact import StandingLabel
+from gristmill.domain.front.standing import strip_findings
 from gristmill.engine.driver import Ended
 from gristmill.intake.publish import Accepted, Refused
 

@@ -11,10 +11,10 @@ import msgspec
 from gristmill.api.reading import Dossier, Standing, decide_status, latest_runs
 from gristmill.api.reading.search import FoundItem
 from gristmill.api.views.labels import LabelView, view_label
-from gristmill.api.views.runs import fields_of
 from gristmill.api.views.times import write_time
 from gristmill.domain.commit import StoredRun
 from gristmill.domain.front.label_fact import StandingLabel
+from gristmill.domain.front.standing import fields_of
 from gristmill.domain.ids import ItemId
 from gristmill.domain.input_key import InputKey
 from gristmill.domain.item import Item, thaw

@@ -19,8 +19,8 @@ from gristmill.cli.options import ConfigFile, StateDir, load
 from gristmill.domain.commit import StoredRun
 from gristmill.domain.errors import UsageError
 from gristmill.domain.front.label_fact import StandingLabel
+from gristmill.domain.front.standing import strip_findings
 from gristmill.domain.item import thaw
-from gristmill.runtime.batch.outcomes import strip_findings
 from gristmill.runtime.folder import StateFolder
 from gristmill.runtime.loop import run_async
 from gristmill.runtime.reading.lookup import find_items, open_for_reading

@@ -10,6 +10,7 @@ import msgspec
 
 from gristmill.domain.commit import StoredQuarantine, StoredRun
 from gristmill.domain.contribution import Resolved, decide_labels
+from gristmill.domain.front.standing import fields_of
 from gristmill.domain.intake import LeftOut
 from gristmill.domain.item import AppliedLabel
 from gristmill.domain.log import DeadLetter, Delivery, Lease, StoredRecord
@@ -23,14 +24,11 @@ from gristmill.ports.log import Log
 from gristmill.ports.state import State
 from gristmill.runtime.composition.decode import fallback_id_of
 
-__all__ = ["LabelLine", "OutcomeLine", "Status", "compose_line", "read_outcomes", "strip_findings"]
+__all__ = ["LabelLine", "OutcomeLine", "Status", "compose_line", "read_outcomes"]
 
 FETCH_MAX = 1_000
 DEAD_LETTERS_MAX = 10_000
 """Looked at for records whose engine died of them; every other failure stands on its run."""
-
-NOT_A_FIELD = frozenset({"labels", "contributions", "effects"})
-"""Parts of a result that are told in their own place."""
 
 Status = Literal["done", "rejected", "failed", "quarantined", "filtered", "skipped"]
 
@@ -130,7 +128,7 @@ def compose_line(
         item_id=None if item_id is None else str(item_id),
         status=status,
         labels=tuple(_label_line(label) for label in labels),
-        fields={cell.field: strip_findings(cell.value) for run in runs for cell in run.cells},
+        fields=fields_of(runs),
         error="; ".join(errors),
     )
 
@@ -144,13 +142,6 @@ def _find_left_out(mapper: RecordMapper | SourceMapper, record: StoredRecord) ->
 
 def _label_line(label: AppliedLabel) -> LabelLine:
     return LabelLine(label.val, label.score, label.reason, label.evidence, label.operator, label.revision)
-
-
-def strip_findings(value: Any) -> Any:
-    """Return the value of a cell without the labels, contributions and effects that are told in their own place."""
-    if isinstance(value, dict):
-        return {key: inner for key, inner in value.items() if key not in NOT_A_FIELD}
-    return value
 
 
 async def _read_dead_letters(log: Log, generator: Generator) -> dict[int, DeadLetter]:
