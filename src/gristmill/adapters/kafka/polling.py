@@ -277,8 +277,10 @@ def _nothing() -> None:
 
 
 def _make_consumer(settings: KafkaSettings, kafka_group: str) -> Consumer:
+    session_ms = int(settings.client.get("session.timeout.ms", settings.session_timeout_ms))
     return Consumer(
         {
+            "max.poll.interval.ms": max(settings.poll_interval_ms_max, session_ms),
             **settings.client,
             "bootstrap.servers": settings.brokers,
             "group.id": kafka_group,
@@ -286,9 +288,8 @@ def _make_consumer(settings: KafkaSettings, kafka_group: str) -> Consumer:
             "enable.auto.commit": False,
             "enable.auto.offset.store": False,
             "auto.offset.reset": "error",  # A place that is gone is told, never jumped over.
-            "session.timeout.ms": settings.session_timeout_ms,
-            "heartbeat.interval.ms": max(100, min(3_000, settings.session_timeout_ms // 3)),
-            "max.poll.interval.ms": max(settings.poll_interval_ms_max, settings.session_timeout_ms),
+            "session.timeout.ms": session_ms,
+            "heartbeat.interval.ms": max(100, min(3_000, session_ms // 3)),
             "queued.max.messages.kbytes": PREFETCH_KBYTES,
             "fetch.wait.max.ms": 100,
             "fetch.message.max.bytes": 4 * 1024 * 1024,
