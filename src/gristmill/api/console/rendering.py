@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from gristmill.api.console.assets import read_assets
-from gristmill.api.views.times import write_time
+from gristmill.domain.times import is_calendar_time, write_time
 
 __all__ = [
     "build_environment",
@@ -29,8 +29,6 @@ __all__ = [
 PACKAGE = "gristmill.api.console"
 S, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 STEPS = ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (S, "s"))
-LAST_YEAR_MS = 253_402_300_799_999
-"""End of the year 9999: whatever is later is no time that a calendar knows."""
 
 STEERING = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
@@ -102,7 +100,7 @@ def write_duration(ms: int | float) -> str:
 
 def write_moment(at_ms: int, *, now_ms: int | None = None) -> Markup:
     """Return a time in UTC; the page adds how long ago that was, and shows it in the reader's zone if he likes."""
-    if not 0 <= at_ms <= LAST_YEAR_MS:
+    if not is_calendar_time(at_ms):
         return Markup("<span>no time</span>")
     iso = write_time(at_ms)
     shown = f"{iso[:10]} {iso[11:19]} UTC"

@@ -8,8 +8,8 @@ from gristmill.api.calls import Call, Operation, Reply, read_json, reply
 from gristmill.api.problems import Fault, problem
 from gristmill.api.services import Services
 from gristmill.api.shapes.sources import PublishedSourceView, PublishSourceRequest, SourcesView, SourceView
-from gristmill.api.views.times import write_time
 from gristmill.domain.errors import ConfigError, GristmillError
+from gristmill.domain.times import write_time
 from gristmill.intake.sources.catalogue import KIND, publish_source
 from gristmill.intake.sources.mapper import SourceMapper, compile_source
 from gristmill.intake.sources.reader import read_source

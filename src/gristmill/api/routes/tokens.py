@@ -10,8 +10,8 @@ from gristmill.api.problems import problem
 from gristmill.api.security import make_token
 from gristmill.api.services import Services
 from gristmill.api.shapes.tokens import NewTokenRequest, NewTokenView, TokensView, TokenView
-from gristmill.api.views.times import write_time
 from gristmill.domain.front.access import StoredToken
+from gristmill.domain.times import write_time
 
 __all__ = ["TOKEN_OPERATIONS"]
 

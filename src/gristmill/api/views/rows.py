@@ -9,12 +9,9 @@ from types import MappingProxyType
 
 from gristmill.api.problems import Fault, problem
 from gristmill.api.reading import FoundItem, latest_runs
-from gristmill.api.views.times import write_time
+from gristmill.domain.times import is_calendar_time, write_time
 
 __all__ = ["COLUMNS", "read_columns", "write_rows"]
-
-LAST_MS = 253_402_300_799_999
-"""End of the year 9999: whatever is later is no time that a calendar knows."""
 
 BETWEEN = " "
 """Between several values of one cell: no label and no plan key holds a blank."""
@@ -22,7 +19,7 @@ BETWEEN = " "
 COLUMNS: Mapping[str, Callable[[FoundItem], str]] = MappingProxyType(
     {
         "item_id": lambda found: str(found.item.item_id),
-        "time": lambda found: write_time(found.at_ms) if 0 <= found.at_ms <= LAST_MS else "",
+        "time": lambda found: write_time(found.at_ms) if is_calendar_time(found.at_ms) else "",
         "status": lambda found: found.status,
         "labels": lambda found: BETWEEN.join(dict.fromkeys(one.label.val for one in found.labels if one.holds)),
         "negated": lambda found: BETWEEN.join(dict.fromkeys(one.label.val for one in found.labels if not one.holds)),

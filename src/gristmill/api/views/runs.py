@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 
 from gristmill.api.views.labels import LabelView, view_label
-from gristmill.api.views.times import write_time
 from gristmill.domain.commit import StoredRun
 from gristmill.domain.front.label_fact import StandingLabel
 from gristmill.domain.front.standing import fields_of, strip_findings
 from gristmill.domain.run import Event, RunStatus, TaskReport, TaskStatus
+from gristmill.domain.times import write_time
 
 __all__ = [
     "EventView",

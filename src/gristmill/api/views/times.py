@@ -1,17 +1,12 @@
-"""Times as the outside writes them."""
+"""Times as the outside gives them."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 
 from gristmill.api.problems import Fault, problem
 
-__all__ = ["read_time", "write_time"]
-
-
-def write_time(at_ms: int) -> str:
-    """Return a time as RFC 3339 in UTC with milliseconds."""
-    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+__all__ = ["read_time"]
 
 
 def read_time(name: str, text: str) -> int | None:

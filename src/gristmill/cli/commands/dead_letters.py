@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +16,7 @@ from gristmill.cli.options import ConfigFile, StateDir, load
 from gristmill.domain.errors import UsageError
 from gristmill.domain.front.access import EVERY_TENANT, Principal
 from gristmill.domain.log import DeadLetter
+from gristmill.domain.times import write_second
 from gristmill.ports.log import Log
 from gristmill.runtime.folder import StateFolder
 from gristmill.runtime.loop import run_async
@@ -39,7 +39,7 @@ def _list_letters(*, topic: str = "", limit: Limit = 100, state: StateDir = None
     table = Table("number", "topic", "record", "attempts", "failed", "error", box=None, padding=(0, 2))
     for letter in letters:
         error = _error_of(letter).splitlines()[0][:HEAD_BYTES]
-        failed_at = _moment(letter.failed_at_ms)
+        failed_at = write_second(letter.failed_at_ms)
         row = (str(letter.dead_letter_id), letter.topic, str(letter.offset), str(letter.attempt), failed_at, error)
         table.add_row(*row)
     console = plain_console()
@@ -61,11 +61,11 @@ def _show_letter(
         raise UsageError("dead letter", value=number, advice="see `gristmill dlq ls`")
     letter, diagnosis = found[0], found[0].diagnosis
     _tell(f"dead letter {letter.dead_letter_id}: record {letter.offset} of {letter.topic}, group {letter.group}")
-    _tell(f"failed {_moment(letter.failed_at_ms)} at attempt {letter.attempt}")
+    _tell(f"failed {write_second(letter.failed_at_ms)} at attempt {letter.attempt}")
     _tell(f"error {_error_of(letter)}")
     _tell(f"plans {', '.join(diagnosis.plans) or '-'}, task {diagnosis.task or '-'}")
     for at_ms, owner, text in diagnosis.history:
-        _tell(f"  {_moment(at_ms)} {owner}: {text}")
+        _tell(f"  {write_second(at_ms)} {owner}: {text}")
     for name, value in letter.headers.items():
         _tell(f"header {name}: {value[:HEAD_BYTES]}")
     _tell(letter.value.decode("utf-8", "replace"))
@@ -174,10 +174,6 @@ def _read_letters(
             return await store.log.dead_letters(topic=topic, after=after, limit=limit)
 
     return run_async(read())
-
-
-def _moment(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _error_of(letter: DeadLetter) -> str:

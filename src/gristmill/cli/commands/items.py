@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,6 +20,7 @@ from gristmill.domain.errors import UsageError
 from gristmill.domain.front.label_fact import StandingLabel
 from gristmill.domain.front.standing import strip_findings
 from gristmill.domain.item import thaw
+from gristmill.domain.times import write_time
 from gristmill.runtime.folder import StateFolder
 from gristmill.runtime.loop import run_async
 from gristmill.runtime.reading.lookup import find_items, open_for_reading
@@ -76,7 +76,7 @@ def _print_item(console: Console, dossier: Dossier) -> None:
         "source": item.source,
         "kind": item.kind,
         "author": item.author or "",
-        "created": _moment(item.created_at_ms) if item.created_at_ms is not None else "",
+        "created": write_time(item.created_at_ms) if item.created_at_ms is not None else "",
         "text": item.text,
     }
     for name, value in rows.items():
@@ -101,7 +101,7 @@ def _print_labels(console: Console, labels: list[StandingLabel]) -> None:
         console.print(f"  {label.val} {label.score:.2f}: {label.reason}{evidence}, {by}")
         if fact is not None:
             said = "applied" if standing.holds else "negated: it does not hold"
-            console.print(f"    {said}, {fact.actor} {_moment(fact.at_ms)}: {fact.reason}")
+            console.print(f"    {said}, {fact.actor} {write_time(fact.at_ms)}: {fact.reason}")
 
 
 def _print_causes(console: Console, dossier: Dossier) -> None:
@@ -114,14 +114,14 @@ def _print_causes(console: Console, dossier: Dossier) -> None:
     console.print("events")
     for event in dossier.events[:EVENTS_SHOWN_MAX]:
         body = "" if event.body is None else msgspec.json.encode(event.body).decode()
-        console.print(f"  {_moment(event.at_ms)} {event.kind} {body}")
+        console.print(f"  {write_time(event.at_ms)} {event.kind} {body}")
 
 
 def _print_run(console: Console, run: StoredRun) -> None:
     took_ms = run.ended_at_ms - run.started_at_ms
     console.print(
         f"\nrun of plan {run.plan} version {run.plan_version}: {run.status}, attempt {run.attempt}, "
-        f"started {_moment(run.started_at_ms)}, took {took_ms} ms, record {run.position} of {run.generator}"
+        f"started {write_time(run.started_at_ms)}, took {took_ms} ms, record {run.position} of {run.generator}"
     )
     if run.reason or run.error:
         console.print(f"  why: {run.error or run.reason}")
@@ -130,7 +130,3 @@ def _print_run(console: Console, run: StoredRun) -> None:
         times = (f"{task.started_after_us / 1000:.2f}", f"{task.duration_us / 1000:.2f}") if task.attempts else ("", "")
         table.add_row(task.task, task.status, str(task.attempts), *times, task.reason)
     console.print(table)
-
-
-def _moment(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

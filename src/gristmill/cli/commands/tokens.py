@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -17,6 +16,7 @@ from gristmill.cli.consoles import plain_console
 from gristmill.cli.options import ConfigFile, StateDir, load
 from gristmill.domain.errors import UsageError
 from gristmill.domain.front.access import EVERY_TENANT, Role
+from gristmill.domain.times import write_second
 from gristmill.ports.front import Tokens
 from gristmill.runtime.folder import StateFolder
 from gristmill.runtime.loop import run_async
@@ -54,8 +54,9 @@ def _list(*, state: StateDir = None, config: ConfigFile = None) -> int:
     found = _with_tokens(state, config, lambda tokens: tokens.all())
     table = Table("id", "name", "role", "tenant", "created", "revoked", box=None, padding=(0, 2))
     for token in found:
-        revoked = "" if token.revoked_at_ms is None else _moment(token.revoked_at_ms)
-        table.add_row(token.token_id, token.name, token.role, token.tenant, _moment(token.created_at_ms), revoked)
+        revoked = "" if token.revoked_at_ms is None else write_second(token.revoked_at_ms)
+        created = write_second(token.created_at_ms)
+        table.add_row(token.token_id, token.name, token.role, token.tenant, created, revoked)
     plain_console().print(table if found else "no tokens")
     return EXIT_OK
 
@@ -84,7 +85,3 @@ def _with_tokens(state: Path | None, config: Path | None, act: Callable[[Tokens]
             return await act(store.front.tokens)
 
     return run_async(run())
-
-
-def _moment(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

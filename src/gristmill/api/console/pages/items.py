@@ -17,11 +17,12 @@ from gristmill.api.reading import Exploration, explore_items
 from gristmill.api.reading.dossier import WORST_FIRST
 from gristmill.api.reading.summary_core import Bar
 from gristmill.api.shapes.lists import ItemQuery
-from gristmill.api.views.rows import COLUMNS, LAST_MS, read_columns
-from gristmill.api.views.times import read_time, write_time
+from gristmill.api.views.rows import COLUMNS, read_columns
+from gristmill.api.views.times import read_time
 from gristmill.domain.front.access import EVERY_TENANT, Principal
 from gristmill.domain.ids import ItemId, day_of
 from gristmill.domain.input_key import TENANT_DEFAULT
+from gristmill.domain.times import is_calendar_time, write_time
 
 __all__ = ["ITEM_PAGES", "ExplorerQuery", "LookupQuery"]
 
@@ -77,6 +78,7 @@ async def _explore(console: Console, call: Call) -> View:
         sees=call.principal.sees,
         before=None if cursor is None else ItemId(cursor),
         limit=query.limit,
+        turns=services.scans,
     )
     given = {name: value for name in FILTERS if (value := getattr(query, name))}
     kept = {name: value for name, value in (("columns", query.columns), ("limit", call.query.get("limit"))) if value}
@@ -220,7 +222,7 @@ def _show(at_ms: int) -> str:
 
 
 def _stamp(at_ms: int) -> str:
-    return write_time(at_ms) if 0 <= at_ms <= LAST_MS else ""
+    return write_time(at_ms) if is_calendar_time(at_ms) else ""
 
 
 ITEM_PAGES = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import getpass
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,6 +21,7 @@ from gristmill.cli.options import ConfigFile, StateDir, load
 from gristmill.domain.errors import UsageError
 from gristmill.domain.input_key import TENANT_DEFAULT
 from gristmill.domain.log import NewRecord
+from gristmill.domain.times import write_second
 from gristmill.intake.reader import FAULT_HEADER, open_input
 from gristmill.intake.sources.catalogue import KIND, load_source, publish_source
 from gristmill.intake.sources.mapper import SourceMapper
@@ -95,7 +95,7 @@ def _list_sources(*, state: StateDir = None, config: ConfigFile = None) -> int:
     """List published Sources with their latest revision."""
     table = Table("source", "tenant", "revision", "hash", "published", "by", box=None, padding=(0, 2))
     for one in run_async(_read_latest(load(state=state, config=config).settings)):
-        table.add_row(one.name, one.tenant, str(one.revision), one.hash, _moment(one.at_ms), one.actor)
+        table.add_row(one.name, one.tenant, str(one.revision), one.hash, write_second(one.at_ms), one.actor)
     plain_console().print(table)
     return EXIT_OK
 
@@ -118,7 +118,7 @@ def _show_source(
         raise UsageError(f"revision of source {name!r}", value=revision, advice=f"known: {known}")
     for one in history:
         mark = "*" if one is found else " "
-        print(f"#{mark} revision {one.revision}, {_moment(one.at_ms)}, hash {one.hash}, by {one.actor}")
+        print(f"#{mark} revision {one.revision}, {write_second(one.at_ms)}, hash {one.hash}, by {one.actor}")
     print(found.body, end="" if found.body.endswith("\n") else "\n")
     return EXIT_OK
 
@@ -176,7 +176,3 @@ async def _read_history(settings: Settings, name: str, tenant: str) -> list[Defi
             known = [one.name for one in await store.definitions.latest(KIND) if one.tenant == tenant]
             raise UsageError(f"source of tenant {tenant!r}", value=name, advice=advise_known(name, known))
         return history
-
-
-def _moment(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
