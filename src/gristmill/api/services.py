@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from collections.abc import Awaitable, Callable, Mapping
 
@@ -21,6 +22,9 @@ from gristmill.ports.state import State
 
 __all__ = ["Services"]
 
+SCANS_AT_ONCE = 2
+"""One reads from the store while the other is looked at."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Services:
@@ -34,6 +38,8 @@ class Services:
         health: what every probe reads; it asks nobody, so it answers at once.
         metrics: returns a scrape of the whole group.
         description: the OpenAPI document.
+        scans: whoever looks through many items takes one of these turns for each stretch: however many ask at once,
+            whoever publishes waits for one stretch and not for all of them.
     """
 
     state: State
@@ -54,3 +60,4 @@ class Services:
     health: Callable[[], HealthReport]
     metrics: Callable[[], Awaitable[str]]
     description: bytes
+    scans: asyncio.Semaphore = dataclasses.field(default_factory=lambda: asyncio.Semaphore(SCANS_AT_ONCE))

@@ -12,12 +12,14 @@ import msgspec
 
 from gristmill.api.reading.dossier import latest_runs
 from gristmill.api.reading.search import (
+    FREELY,
     SCANNED_CHARS_MAX,
     SCANNED_MAX,
     Coverage,
     FoundItem,
     ItemFilter,
     ItemPage,
+    Turns,
     cover,
     scan_items,
 )
@@ -53,6 +55,7 @@ async def explore_items(
     sees: Callable[[str], bool],
     before: ItemId | None = None,
     limit: int = 50,
+    turns: Turns = FREELY,
 ) -> Exploration:
     """Return a page of items, in falling order of their ids, with counts; see `search_items`."""
     found: list[FoundItem] = []
@@ -61,7 +64,7 @@ async def explore_items(
     looked_at = chars = 0
     following: ItemId | None = None
     is_whole = True
-    async for part in scan_items(state, front, wanted, sees=sees, before=before):
+    async for part in scan_items(state, front, wanted, sees=sees, before=before, turns=turns):
         visible += part.visible
         looked_at += len(part.ids)
         chars += part.chars

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import Any
 
 import msgspec
 
@@ -25,11 +27,13 @@ from gristmill.ports.state import State
 __all__ = [
     "SCANNED_CHARS_MAX",
     "SCANNED_MAX",
+    "FREELY",
     "Coverage",
     "FoundItem",
     "ItemFilter",
     "ItemPage",
     "Scanned",
+    "Turns",
     "cover",
     "scan_items",
     "search_items",
@@ -45,6 +49,9 @@ SCANNED_CHARS_MAX = 8_000_000
 """Characters of text looked at for one page, where texts are long: a second at the slowest, in small pieces."""
 
 STRETCH_CHARS = 1_000_000
+
+Turns = AbstractAsyncContextManager[Any, Any]
+FREELY: Turns = nullcontext()
 
 CLOSER_PER_READ = 100
 """Items whose runs are read together: a page of fifty needs no more, and the loop is held for some milliseconds."""
@@ -130,17 +137,19 @@ async def search_items(
     sees: Callable[[str], bool],
     before: ItemId | None = None,
     limit: int = 50,
+    turns: Turns = FREELY,
 ) -> ItemPage:
     """Return a page of items.
 
     Args:
         sees: whether content of a tenant may be shown.
         before: the highest id is below this one.
+        turns: lets so many look through a stretch at once, see `Services.scans`.
     """
     found: list[FoundItem] = []
     visible: list[ItemId] = []
     looked_at = chars = 0
-    async for part in scan_items(state, front, wanted, sees=sees, before=before):
+    async for part in scan_items(state, front, wanted, sees=sees, before=before, turns=turns):
         found += part.matches
         visible += part.visible
         looked_at += len(part.ids)
@@ -154,14 +163,25 @@ async def search_items(
 
 
 async def scan_items(
-    state: State, front: Front, wanted: ItemFilter, *, sees: Callable[[str], bool], before: ItemId | None
+    state: State,
+    front: Front,
+    wanted: ItemFilter,
+    *,
+    sees: Callable[[str], bool],
+    before: ItemId | None,
+    turns: Turns = FREELY,
 ) -> AsyncIterator[Scanned]:
     """Look through all items below an id, stretch by stretch; whoever asks says when it is enough."""
     place = before
-    while items := await _read_items(front, wanted, place):
+    while True:
+        async with turns:
+            items = await _read_items(front, wanted, place)
+        if not items:
+            return
         for stretch in _cut_up(items):
             visible = [item for item in stretch if sees(item.tenant)]
-            closer = await _look_closer(state, front, await _choose(visible, wanted))
+            async with turns:
+                closer = await _look_closer(state, front, await _choose(visible, wanted))
             yield Scanned(
                 [entry for entry in closer if _fits(entry, wanted)],
                 [item.item_id for item in stretch],

@@ -53,7 +53,14 @@ async def _write(services: Services, call: Call, query: ExportQuery, columns: tu
     cursor = decode_cursor(query.cursor)
     before = None if cursor is None else ItemId(cursor)
     left, looked_at, chars = query.limit, 0, 0
-    parts = scan_items(services.state, services.front, query.filter(), sees=call.principal.sees, before=before)
+    parts = scan_items(
+        services.state,
+        services.front,
+        query.filter(),
+        sees=call.principal.sees,
+        before=before,
+        turns=services.scans,
+    )
     async for part in parts:
         yield _encode(query, columns, part.matches[:left])
         if len(part.matches) > left:

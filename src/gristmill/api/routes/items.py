@@ -27,6 +27,7 @@ async def _list_items(services: Services, call: Call) -> Reply:
         sees=call.principal.sees,
         before=None if before is None else ItemId(before),
         limit=query.limit,
+        turns=services.scans,
     )
     following = None if page.next_before is None else encode_cursor(page.next_before)
     return reply(ItemPageView([view_found(found) for found in page.items], following))

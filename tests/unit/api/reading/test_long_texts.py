@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -96,3 +97,25 @@ async def test_pages_show_the_beginning_of_a_long_text(faced: Face) -> None:
     shown = (await faced.client.get("/console/items/1")).text
     assert "of 1\u202f000\u202f000 characters are shown" in shown
     assert len(shown) < 200_000
+
+
+async def test_however_many_search_at_once_two_stretches_are_looked_at(
+    faced: Face, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await add(faced, *["x"] * 5)
+    choose, active, most = search_module._choose, 0, 0
+
+    async def watch(*arguments: Any) -> Any:
+        nonlocal active, most
+        active += 1
+        most = max(most, active)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        active -= 1
+        return await choose(*arguments)
+
+    monkeypatch.setattr(search_module, "_choose", watch)
+    paths = ["/v1/items", "/v1/items:export", "/console/items"] * 4
+    answers = await asyncio.gather(*(faced.client.get(path) for path in paths))
+    assert {answer.status_code for answer in answers} == {200}
+    assert most == 2
