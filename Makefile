@@ -1,7 +1,7 @@
 # The only entry: `make help` lists what there is. Each shelf of checks writes its seconds into build/ledger.tsv.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-cluster check fmt unit property contract acceptance docs e2e coverage bench clean
+.PHONY: help setup demo test test-cluster check fmt unit property sim contract acceptance docs e2e coverage bench clean
 
 BIN := .venv/bin
 SHELF := scripts/shelf.sh
@@ -28,7 +28,7 @@ demo: $(INSTALLED) ## label sample posts, show what was found, and serve the con
 
 test: $(INSTALLED) ## everything but crash loops and real servers
 	@rm -f build/coverage*
-	@$(MAKE) --no-print-directory check unit property contract acceptance docs e2e coverage
+	@$(MAKE) --no-print-directory check unit property sim contract acceptance docs e2e coverage
 
 test-cluster: $(INSTALLED) ## tests marked `crash` (kill loops) and `cluster` (real servers)
 	@$(SHELF) run crash $(BIN)/python -m pytest -m "crash and not cluster" tests
@@ -49,6 +49,9 @@ unit: $(INSTALLED) ## cores and small parts, no IO
 
 property: $(INSTALLED) ## laws that must hold for any input (hypothesis)
 	@$(if $(wildcard tests/property),$(SHELF) run property $(BIN)/python -m pytest $(PLAIN) $(COVER) tests/property)
+
+sim: $(INSTALLED) ## whole groups in virtual time under faults that a seed draws
+	@$(if $(wildcard tests/sim),$(SHELF) run sim $(BIN)/python -m pytest $(PLAIN) tests/sim)
 
 contract: $(INSTALLED) ## one suite per port, over every backend
 	@$(if $(wildcard tests/contract),$(SHELF) run contract $(BIN)/python -m pytest $(PLAIN) $(COVER) tests/contract)

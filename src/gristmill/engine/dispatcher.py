@@ -195,10 +195,12 @@ class Dispatcher:
         if not held:
             return
         running = self._read_marks(engine)
-        charged = {lease for lease in held if running is None or lease.offset in running}
+        # Lists, for the hash of a lease is another one in each process: the same story has to go on the same way.
+        charged = [lease for lease in held if running is None or lease.offset in running]
+        spared = [] if running is None else [lease for lease in held if lease.offset not in running]
         _log.warning("engine left with records", engine=engine, held=len(held), charged=len(charged))
-        self._settlement.put_return(list(charged), counted=True)
-        self._settlement.put_return([lease for lease in held if lease not in charged])
+        self._settlement.put_return(charged, counted=True)
+        self._settlement.put_return(spared)
 
     def _is_quiet(self) -> bool:
         return len(self._desk.in_flight) == 0 and not self._filler.is_claiming

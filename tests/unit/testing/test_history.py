@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from gristmill.adapters.recording.events import EventKind
@@ -91,6 +92,27 @@ def test_the_same_effect_twice_is_a_double() -> None:
 def test_a_write_below_the_highest_fence_is_stale() -> None:
     story = [event("publish", 0), deliver(1), deliver(400, attempt=2, owner="b"), effect(410, fence=1)]
     assert kinds(*story, event("accept", 420)) == ["stale write"]
+
+
+def test_an_end_below_the_highest_fence_is_a_stale_write() -> None:
+    story = [event("publish", 0), deliver(1), deliver(400, attempt=2, owner="b")]
+    assert kinds(*story, event("accept", 410, fence=1)) == ["stale write"]
+    assert kinds(*story, event("accept", 410, fence=2)) == []
+
+
+def test_where_the_log_is_apart_a_late_holder_may_write_until_the_state_is_told() -> None:
+    story = [event("publish", 0), deliver(1), deliver(400, attempt=2, owner="b")]
+    late, told = effect(410, fence=1), event("fence", 420, fence=2)
+    apart = msgspec.structs.replace(BOUNDS, is_log_apart=True)
+    end = event("accept", 430, fence=2)
+    assert check_history([*story, late, told, end], apart) == []
+    assert [one.kind for one in check_history([*story, told, late, end], apart)] == ["stale write"]
+
+
+def test_a_report_before_the_end_is_early() -> None:
+    story = [event("publish", 0), deliver(1)]
+    assert kinds(*story, event("report", 2), event("accept", 3)) == ["early report"]
+    assert kinds(*story, event("accept", 2), event("report", 3)) == []
 
 
 def test_a_lease_taken_before_its_end_is_a_false_reclaim() -> None:

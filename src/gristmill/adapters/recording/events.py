@@ -27,9 +27,12 @@ EventKind = Literal[
     "waiting",
     "crash",
     "boot",
+    "fence",
+    "report",
 ]
 """`expire`: a lease was taken from its owner; `commit`: a group's contiguous progress; `waiting`: seen to wait at the
-end; `boot`: a process has started."""
+end; `boot`: a process has started; `fence`: the state was told to refuse earlier holders; `report`: somebody was told
+that a record is accepted."""
 
 
 class HistoryEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):

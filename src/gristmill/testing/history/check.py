@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from gristmill.adapters.recording.events import HistoryEvent
+from gristmill.adapters.recording.events import EventKind, HistoryEvent
 
 __all__ = ["Anomaly", "AnomalyKind", "Bounds", "check_fold", "check_history"]
 
@@ -18,6 +18,7 @@ AnomalyKind = Literal[
     "phantom",
     "double effect",
     "stale write",
+    "early report",
     "false reclaim",
     "late reclaim",
     "gap",
@@ -33,6 +34,7 @@ PROMISES: Mapping[AnomalyKind, str] = {
     "phantom": "P1",
     "double effect": "P3",
     "stale write": "P4",
+    "early report": "P1",
     "false reclaim": "P5",
     "late reclaim": "P5",
     "gap": "P6",
@@ -70,11 +72,14 @@ class Bounds(msgspec.Struct, frozen=True):
         attempts_max: deliveries of a record that count, requeues apart.
         reclaim_ms: from an owner's death to the next delivery of what it held.
         wedge_ms: longest silence while a record is open.
+        is_log_apart: log and state are two stores. Then a late holder may write until the state has been told of the
+            next one (`fence`), which happens before that one's work and after its claim.
     """
 
     attempts_max: int
     reclaim_ms: int
     wedge_ms: int
+    is_log_apart: bool = False
 
 
 def check_history(events: Sequence[HistoryEvent], bounds: Bounds) -> list[Anomaly]:
@@ -83,7 +88,9 @@ def check_history(events: Sequence[HistoryEvent], bounds: Bounds) -> list[Anomal
         *_find_lost(events),
         *_find_phantoms(events),
         *_find_double_effects(events),
-        *_find_stale_writes(events),
+        *_find_stale_writes(events, fenced_by="fence" if bounds.is_log_apart else "deliver"),
+        *_find_stale_accepts(events),
+        *_find_early_reports(events),
         *_find_false_reclaims(events),
         *_find_late_reclaims(events, bounds.reclaim_ms),
         *_find_gaps(events),
@@ -134,13 +141,34 @@ def _find_double_effects(events: Sequence[HistoryEvent]) -> Iterator[Anomaly]:
             applied.add(event.key)
 
 
-def _find_stale_writes(events: Sequence[HistoryEvent]) -> Iterator[Anomaly]:
+def _find_stale_writes(events: Sequence[HistoryEvent], *, fenced_by: EventKind) -> Iterator[Anomaly]:
+    highest: defaultdict[tuple[str, str, int], int] = defaultdict(int)
+    for index, event in enumerate(events):
+        if event.kind == fenced_by:
+            highest[event.place] = max(highest[event.place], event.fence)
+        elif event.kind == "effect" and event.fence < highest[event.place]:
+            yield Anomaly("stale write", f"{event.place} with fence {event.fence} < {highest[event.place]}", index)
+
+
+def _find_stale_accepts(events: Sequence[HistoryEvent]) -> Iterator[Anomaly]:
+    """Ending a record is a write too, and the log knows its holder. Ends without a fence say nothing."""
     highest: defaultdict[tuple[str, str, int], int] = defaultdict(int)
     for index, event in enumerate(events):
         if event.kind == "deliver":
             highest[event.place] = max(highest[event.place], event.fence)
-        elif event.kind == "effect" and event.fence < highest[event.place]:
-            yield Anomaly("stale write", f"{event.place} with fence {event.fence} < {highest[event.place]}", index)
+        elif event.kind in ("accept", "dead") and 0 < event.fence < highest[event.place]:
+            detail = f"{event.kind} of {event.place} with fence {event.fence} < {highest[event.place]}"
+            yield Anomaly("stale write", detail, index)
+
+
+def _find_early_reports(events: Sequence[HistoryEvent]) -> Iterator[Anomaly]:
+    """Whoever is told that a record is accepted must be able to rely on it."""
+    accepted: set[tuple[str, str, int]] = set()
+    for index, event in enumerate(events):
+        if event.kind == "accept":
+            accepted.add(event.place)
+        elif event.kind == "report" and event.place not in accepted:
+            yield Anomaly("early report", f"{event.place} was reported as accepted and is not", index)
 
 
 def _find_false_reclaims(events: Sequence[HistoryEvent]) -> Iterator[Anomaly]:

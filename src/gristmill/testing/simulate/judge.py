@@ -1,0 +1,86 @@
+"""What must be true of a simulation that has come to rest, beyond what its history shows by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from gristmill.adapters.recording.events import HistoryEvent
+from gristmill.domain.ids import compute_run_id
+from gristmill.domain.log import Delivery, Lease
+from gristmill.engine.core.recovery import read_origin
+from gristmill.engine.settings import is_recovery_topic, recovery_topic_of
+from gristmill.testing.history import Anomaly, Bounds, check_history
+from gristmill.testing.simulate.member import DELIVERIES_MAX
+from gristmill.testing.simulate.posts import GENERATORS
+from gristmill.testing.simulate.world import World
+
+__all__ = ["judge"]
+
+BOUNDS = Bounds(attempts_max=DELIVERIES_MAX + 8, reclaim_ms=150_000, wedge_ms=150_000)
+"""A record that used up its attempts is claimed again to be given up, and once more for each time that this fails; that
+it is not handed out is looked at apart. An engine that vanished is missed a minute
+after the time-out of its runs; twice that and a little is the longest that anything may stand still."""
+
+
+def judge(world: World) -> list[Anomaly]:
+    """Return everything that must not be."""
+    events = world.history.events
+    return [
+        *check_history(events, msgspec.structs.replace(BOUNDS, is_log_apart=world.scenario.is_log_apart)),
+        *_find_unrest(world),
+        *_find_wrong_budgets(events),
+        *_find_unfinished(world),
+    ]
+
+
+def _find_unrest(world: World) -> Iterator[Anomaly]:
+    if places := world.open_places():
+        yield Anomaly("wedge", f"still open: {', '.join(places)}")
+    for member in world.busy_members():
+        yield Anomaly("wedge", f"{member} record(s) that the log knows nothing of")
+
+
+def _find_wrong_budgets(events: list[HistoryEvent]) -> Iterator[Anomaly]:
+    """A record is handed out at most so often, and given up for the deaths of its engines no sooner."""
+    tries: dict[tuple[str, str, int], int] = {}
+    for index, event in enumerate(events):
+        if event.kind == "deliver":
+            tries[event.place] = event.attempt
+        elif event.kind == "start" and event.attempt > DELIVERIES_MAX:
+            yield Anomaly("immortal", f"{event.place} is handed out for the {event.attempt}th time", index)
+        elif event.kind == "dead" and event.key == "crashed" and tries.get(event.place, 0) <= DELIVERIES_MAX:
+            detail = f"{event.place} is given up after {tries.get(event.place, 0)} of {DELIVERIES_MAX} attempts"
+            yield Anomaly("lost", detail, index)
+
+
+def _find_unfinished(world: World) -> Iterator[Anomaly]:
+    """Each record must have come to something: a result for each plan, a dead letter, or the quarantine."""
+    ledger = world.memory.ledger
+    quarantined = {(one.generator, one.position) for one in world.state._quarantined}
+    dead = {(letter.topic, letter.offset) for letter in _origins_of_dead(world)}
+    runs = world.state._runs
+    for generator in GENERATORS:
+        topic = ledger.topics.get(generator.topic)
+        for offset in topic.offsets if topic else ():
+            if (generator.type, offset) in quarantined or (generator.topic, offset) in dead:
+                continue
+            for plan in generator.plans:
+                run_id = compute_run_id(generator=generator.type, topic=generator.topic, offset=offset, plan=plan)
+                run = runs.get(run_id)
+                if run is None or run.status == "failed":
+                    status = "no result" if run is None else "only a failure"
+                    yield Anomaly("lost", f"record {generator.topic}/{offset} ended with {status} of plan {plan!r}")
+
+
+def _origins_of_dead(world: World) -> Iterator[Lease]:
+    for letter in world.memory._dead.open_letters():
+        lease = Lease(letter.topic, letter.group, letter.offset, "", 0)
+        topic = next(recovery_topic_of(one) for one in GENERATORS if one.type == letter.group)
+        if not is_recovery_topic(letter.topic):
+            yield lease
+            continue
+        delivery = Delivery(lease, letter.value, letter.key, letter.headers, letter.attempt, 0)
+        origin = read_origin(delivery, recovery_topic=topic)
+        yield Lease(origin.topic, letter.group, origin.offset, "", 0)

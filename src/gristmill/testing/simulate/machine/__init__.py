@@ -1,0 +1,1 @@
+"""What simulated processes stand on: time and order, clocks, links, and the way to a store."""
