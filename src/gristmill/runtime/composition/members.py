@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
-import msgspec
 import structlog
 
 from gristmill.adapters.media import ChildImageReader
@@ -18,18 +17,11 @@ from gristmill.intake.metrics import IntakeMetrics
 from gristmill.intake.sources.catalogue import LiveSources
 from gristmill.ports.clock import Clock
 from gristmill.runtime.composition.stores import Store
+from gristmill.runtime.group.health_core import Vitals
 
-__all__ = ["DispatcherMember", "EngineMember", "Member", "MemberVitals", "TimedLink", "stop_all"]
+__all__ = ["DispatcherMember", "EngineMember", "Member", "TimedLink", "stop_all"]
 
 _log = structlog.get_logger()
-
-
-class MemberVitals(msgspec.Struct, frozen=True):
-    """How a service is; see `processes.channel.Vitals`."""
-
-    in_flight: int = 0
-    result_age_ms: int = 0
-    generators_up: dict[str, bool] = {}
 
 
 class Member(Protocol):
@@ -51,7 +43,7 @@ class Member(Protocol):
         """Stop, and close what it holds."""
         ...
 
-    def vitals(self) -> MemberVitals:
+    def vitals(self) -> Vitals:
         """Say how it is."""
         ...
 
@@ -80,9 +72,9 @@ class DispatcherMember:
         await self._dispatcher.stop(grace_ms=grace_ms)
         await self._store.close()
 
-    def vitals(self) -> MemberVitals:
+    def vitals(self) -> Vitals:
         count = self._dispatcher.in_flight_count
-        return MemberVitals(count, self._link.result_age_ms() if count else 0, self._dispatcher.generators_up)
+        return Vitals(count, self._link.result_age_ms() if count else 0, self._dispatcher.generators_up)
 
 
 class EngineMember:
@@ -118,8 +110,8 @@ class EngineMember:
             await reader.close()
         await self._store.close()
 
-    def vitals(self) -> MemberVitals:
-        return MemberVitals(in_flight=self._engine.open_count)
+    def vitals(self) -> Vitals:
+        return Vitals(in_flight=self._engine.open_count)
 
 
 class TimedLink:

@@ -8,7 +8,7 @@ import msgspec
 
 from gristmill.domain.front.health import ServiceHealth
 
-__all__ = ["ChildState", "DispatcherState", "decide_health"]
+__all__ = ["ChildState", "Vitals", "decide_health"]
 
 
 class ChildState(msgspec.Struct, frozen=True):
@@ -19,17 +19,23 @@ class ChildState(msgspec.Struct, frozen=True):
     problem: str = ""
 
 
-class DispatcherState(msgspec.Struct, frozen=True):
-    """What a dispatcher says of itself; see `processes.channel.Vitals`."""
+class Vitals(msgspec.Struct, frozen=True):
+    """What a service says of itself; all but `in_flight` is a dispatcher's.
 
-    in_flight: int
-    result_age_ms: int
-    generators_up: Mapping[str, bool]
+    Attributes:
+        in_flight: records that a dispatcher has with engines, or that an engine has.
+        result_age_ms: since the last result, or since nothing was under way for the last time.
+        generators_up: generator type -> whether its claims succeed.
+    """
+
+    in_flight: int = 0
+    result_age_ms: int = 0
+    generators_up: Mapping[str, bool] = {}
 
 
 def decide_health(
     children: Sequence[ChildState],
-    dispatcher: DispatcherState | None,
+    dispatcher: Vitals | None,
     *,
     flows: Mapping[str, Sequence[str]],
     task_timeout_ms: int,

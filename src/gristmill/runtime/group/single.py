@@ -12,7 +12,7 @@ from gristmill.ports.clock import Clock
 from gristmill.runtime.composition.assemble import assemble_dispatcher, assemble_engine
 from gristmill.runtime.composition.members import DispatcherMember, Member, stop_all
 from gristmill.runtime.composition.stores import OpenStore, Store
-from gristmill.runtime.group.health_core import ChildState, DispatcherState, decide_health
+from gristmill.runtime.group.health_core import ChildState, decide_health
 from gristmill.runtime.spec import GroupSpec
 
 __all__ = ["SingleGroup"]
@@ -81,10 +81,9 @@ class SingleGroup:
 
     async def health(self) -> list[ServiceHealth]:
         """Return the health of each service."""
-        vitals = self._dispatcher.vitals() if self._dispatcher is not None else None
         return decide_health(
             [ChildState("dispatcher", "dispatcher"), ChildState("engine-1", "engine")],
-            None if vitals is None else DispatcherState(vitals.in_flight, vitals.result_age_ms, vitals.generators_up),
+            self._dispatcher.vitals() if self._dispatcher is not None else None,
             flows=self._flows,
             task_timeout_ms=round(self._spec.settings.engine.task_timeout_s * 1000),
             is_stopping=self._is_stopping,

@@ -2,7 +2,7 @@
 
 main  ── Begin ──▶ child     what to be
       ◀─ Started / Refused   working, or why not
-      ── Probe ──▶ ◀─ Vitals asked by number, so that a late answer is known
+      ── Probe ──▶ ◀─ Probed asked by number, so that a late answer is known
       ── Drain ──▶ ◀─ Drained
       ── Halt ───▶           stop within the grace, then exit
 """
@@ -14,9 +14,10 @@ import socket
 
 import msgspec
 
+from gristmill.runtime.group.health_core import Vitals
 from gristmill.runtime.spec import GroupSpec
 
-__all__ = ["Begin", "Channel", "Drain", "Drained", "Halt", "Probe", "Refused", "Started", "Vitals"]
+__all__ = ["Begin", "Channel", "Drain", "Drained", "Halt", "Probe", "Probed", "Refused", "Started"]
 
 LENGTH_BYTES = 4
 MESSAGE_BYTES_MAX = 16 * 1024 * 1024
@@ -60,22 +61,14 @@ class Drained(msgspec.Struct, frozen=True, tag="drained"):
     """Nothing is under way any more."""
 
 
-class Vitals(msgspec.Struct, frozen=True, tag="vitals"):
-    """How a child is.
-
-    Attributes:
-        in_flight: records that a dispatcher has with engines.
-        result_age_ms: since its last result, or since it last had nothing under way.
-        generators_up: generator type -> whether its claims succeed.
-    """
+class Probed(msgspec.Struct, frozen=True, tag="probed"):
+    """How a child is; answers the `Probe` of that number."""
 
     number: int
-    in_flight: int = 0
-    result_age_ms: int = 0
-    generators_up: dict[str, bool] = {}
+    vitals: Vitals
 
 
-Message = Begin | Drain | Halt | Probe | Started | Refused | Drained | Vitals
+Message = Begin | Drain | Halt | Probe | Started | Refused | Drained | Probed
 
 
 class Channel:

@@ -8,6 +8,7 @@ from contextlib import suppress
 
 import structlog
 
+from gristmill.runtime.group.health_core import Vitals
 from gristmill.runtime.processes.channel import (
     Begin,
     Channel,
@@ -16,9 +17,9 @@ from gristmill.runtime.processes.channel import (
     Halt,
     Message,
     Probe,
+    Probed,
     Refused,
     Started,
-    Vitals,
 )
 from gristmill.runtime.processes.launch import Launched
 
@@ -123,11 +124,11 @@ class Child:
                     self.refusal = text
                 case Drained():
                     self._drained.set()
-                case Vitals(number=number):
+                case Probed(number=number, vitals=vitals):
                     # Slow is not dead: whoever answers at all, however late, is at work.
                     self.unanswered = 0
                     answer = self._answers.get(number)
                     if answer is not None and not answer.done():
-                        answer.set_result(message)
+                        answer.set_result(vitals)
                 case _:
                     _log.warning("child says something odd", child=self.name, message=type(message).__name__)

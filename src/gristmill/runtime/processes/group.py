@@ -15,7 +15,7 @@ import structlog
 from gristmill.domain.errors import ConfigError, Unavailable
 from gristmill.domain.front.health import ServiceHealth
 from gristmill.ports.clock import Clock
-from gristmill.runtime.group.health_core import ChildState, DispatcherState, decide_health
+from gristmill.runtime.group.health_core import ChildState, decide_health
 from gristmill.runtime.processes.channel import Begin
 from gristmill.runtime.processes.child import PROBE_TIMEOUT_S, Child, Launch
 from gristmill.runtime.processes.supervision_core import GiveUp, Supervision
@@ -101,10 +101,9 @@ class ProcessGroup:
         """Ask the children and return the health of each service."""
         states = [self._state_of(name, role) for name, role in self._roles.items()]
         dispatcher = self._children.get("dispatcher")
-        vitals = await dispatcher.probe() if dispatcher is not None else None
         return decide_health(
             states,
-            None if vitals is None else DispatcherState(vitals.in_flight, vitals.result_age_ms, vitals.generators_up),
+            await dispatcher.probe() if dispatcher is not None else None,
             flows=self._flows,
             task_timeout_ms=round(self._spec.settings.engine.task_timeout_s * 1000),
             is_stopping=self._stopping.is_set(),

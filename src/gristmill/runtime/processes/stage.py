@@ -14,7 +14,7 @@ from gristmill.runtime.composition.assemble import assemble_dispatcher, assemble
 from gristmill.runtime.composition.members import Member
 from gristmill.runtime.composition.stores import open_store
 from gristmill.runtime.garbage import collect_periodically, settle_heap
-from gristmill.runtime.processes.channel import Begin, Channel, Drain, Drained, Halt, Probe, Vitals
+from gristmill.runtime.processes.channel import Begin, Channel, Drain, Drained, Halt, Probe, Probed
 from gristmill.runtime.processes.switching import switch_often
 
 __all__ = ["LINK_SOCKET", "Stage"]
@@ -77,8 +77,7 @@ class Stage:
         while (message := await channel.receive()) is not None:
             match message:
                 case Probe(number=number):
-                    vitals = self.member.vitals()
-                    await channel.send(Vitals(number, vitals.in_flight, vitals.result_age_ms, vitals.generators_up))
+                    await channel.send(Probed(number, self.member.vitals()))
                 case Drain():
                     draining = draining or asyncio.create_task(self._drain(channel))
                 case Halt(grace_ms=grace_ms):

@@ -8,8 +8,9 @@ from typing import cast
 
 import pytest
 
+from gristmill.runtime.group.health_core import Vitals
 from gristmill.runtime.processes import child as child_module
-from gristmill.runtime.processes.channel import Begin, Channel, Probe, Started, Vitals
+from gristmill.runtime.processes.channel import Begin, Channel, Probe, Probed, Started
 from gristmill.runtime.processes.child import Child
 from gristmill.runtime.processes.launch import Launched
 from gristmill.runtime.settings import Settings
@@ -46,7 +47,7 @@ async def test_an_answer_that_comes_late_shows_that_somebody_is_at_work(monkeypa
     probe = await channel.receive()
     assert isinstance(probe, Probe)
     heard.clear()
-    await channel.send(Vitals(probe.number))
+    await channel.send(Probed(probe.number, Vitals()))
     await channel.send(Started())
     await heard.wait()
     assert child.unanswered == 0
