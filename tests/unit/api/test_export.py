@@ -1,5 +1,6 @@
 """Items as files: whole, bounded, harmless to open, and of one tenant."""
 
+import asyncio
 import csv
 import io
 import json
@@ -56,6 +57,29 @@ async def test_a_spreadsheet_is_given_nothing_to_calculate(faced: Face, text: st
     await faced.add_items(1, item=Item(ItemId(1), text=text, author=text))
     [_, [shown, author]] = await table(faced, columns="text,author")
     assert shown == author == f"'{text}"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a;=1", "a;'=1"),
+        ('a; "=1', "a; \"'=1"),
+        ("a\n-1\t+2", "a\n'-1\t'+2"),
+        (";@x", ";'@x"),
+        ("=1;=2", "'=1;'=2"),
+        ("a - b, -c =d", "a - b, -c =d"),
+    ],
+)
+async def test_nor_is_one_that_separates_columns_by_semicolons(faced: Face, text: str, shown: str) -> None:
+    await faced.add_items(1, item=Item(ItemId(1), text=text))
+    assert await table(faced, columns="text") == [["text"], [shown]]
+
+
+async def test_long_runs_of_separators_take_no_time(faced: Face) -> None:
+    text = "a" + ';" \n' * 30_000 + "b"
+    await faced.add_items(1, item=Item(ItemId(1), text=text))
+    async with asyncio.timeout(5):
+        assert await table(faced, columns="text") == [["text"], [text]]
 
 
 async def test_quotes_commas_and_line_ends_survive(faced: Face) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
@@ -40,6 +41,12 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 CONTROL_STARTS = ("\t", "\r", "\n")
 
+INNER_START = re.compile(rf"(?<![\s;\"])([\s;\"]++)([{re.escape(''.join(FORMULA_STARTS))}])")
+"""A sign behind what may be the end of a cell: each run of such characters is looked at once."""
+
+ENDS_OF_CELLS = frozenset(";\t\r\n")
+"""Half of Europe has columns apart by semicolons; quotes within a line hold nothing together then."""
+
 
 def read_columns(text: str) -> tuple[str, ...]:
     """Return the columns that are named, each once; all of them when none is.
@@ -55,12 +62,18 @@ def read_columns(text: str) -> tuple[str, ...]:
 
 
 def write_rows(rows: Iterable[Sequence[str]]) -> bytes:
-    """Return rows as CSV (RFC 4180); a value that a spreadsheet would calculate gets an apostrophe in front."""
+    """Return rows as CSV (RFC 4180); what a spreadsheet would calculate gets an apostrophe in front."""
     file = io.StringIO(newline="")
     csv.writer(file).writerows([_neutralise(value) for value in row] for row in rows)
     return file.getvalue().encode("utf-8", "replace")
 
 
 def _neutralise(value: str) -> str:
-    is_risky = value.startswith(CONTROL_STARTS) or value.lstrip().startswith(FORMULA_STARTS)
-    return f"'{value}" if is_risky else value
+    bare = value.lstrip()
+    is_risky = value.startswith(CONTROL_STARTS) or bare.startswith(FORMULA_STARTS)
+    inner = INNER_START.sub(_mark, bare)
+    return ("'" if is_risky else "") + value[: len(value) - len(bare)] + inner
+
+
+def _mark(found: re.Match[str]) -> str:
+    return f"{found[1]}'{found[2]}" if ENDS_OF_CELLS.intersection(found[1]) else found[0]
