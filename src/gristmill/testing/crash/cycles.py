@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal, get_args
@@ -46,13 +46,13 @@ GROUP = "numbered.numbered"
 LEASE_MS = 1_500
 STALL_S = 4.0
 PAUSES_S = (0.3, 1.5)
-"""Shortest and longest time from one hurt to the next, within which the group works."""
+"""Shortest and longest time to the next hurt, once the group has got on again."""
 
 BATCH = 10
 BOUNDS = Bounds(attempts_max=12, reclaim_ms=20_000, wedge_ms=30_000)
 """Deliveries without bound but chance, so that no record is given up; a lease, a restart and its imports."""
 
-DONE_WITHIN_S = 60.0
+WAITED_S_MAX = 60.0
 LOOK_AGAIN_S = 0.05
 
 
@@ -90,6 +90,7 @@ class _Cycles:
         self._offsets: list[int] = []
         self._group: subprocess.Popen[bytes] | None = None
         self._is_feeding = True
+        self._ended_count = 0
         self._faults: list[str] = []
 
     async def run(self, cycles: int, per_s: int) -> Outcome:
@@ -98,15 +99,16 @@ class _Cycles:
         self._start()
         feeding = asyncio.create_task(self._feed(per_s))
         try:
-            await self._until_done(lambda left: len(self._offsets) > left)
             for _ in range(cycles):
+                await self._until_progress()
                 await asyncio.sleep(self._chance.uniform(*PAUSES_S))
                 hurt = self._chance.choice(HURTS)
                 hurts[hurt] = hurts.get(hurt, 0) + 1
                 await self._hurt(hurt)
+            await self._until_progress()
             self._is_feeding = False
             await feeding
-            await self._until_done(lambda left: left == 0)
+            await self._until(lambda left: left == 0, "done")
         finally:
             feeding.cancel()
             self._stop()
@@ -189,19 +191,25 @@ class _Cycles:
             await self._log.release([one.lease for one in stolen], counted=False)
         _send(pids, signal.SIGCONT)
 
-    async def _until_done(self, is_done: object) -> None:
-        deadline = time.monotonic() + DONE_WITHIN_S
+    async def _until_progress(self) -> None:
+        """Wait until records have ended since the last hurt: a group that only ever starts would prove nothing."""
+        began = self._ended_count
+        await self._until(lambda left: len(self._offsets) - left > began, "progress")
+
+    async def _until(self, is_it: Callable[[int], bool], what: str) -> None:
+        deadline = time.monotonic() + WAITED_S_MAX
         while time.monotonic() < deadline:
             with suppress(Unavailable):
                 lag = await self._log.lag(TOPIC, GROUP)
                 left = lag.undelivered + lag.in_flight + lag.waiting
-                if self._offsets and is_done(left):  # type: ignore[operator]
+                self._ended_count = len(self._offsets) - left
+                if self._offsets and is_it(left):
                     return
             assert self._group is not None
             if self._group.poll() is not None:
                 self._start()
             await asyncio.sleep(LOOK_AGAIN_S)
-        self._faults.append(f"wedge: not done within {DONE_WITHIN_S:.0f} s")
+        self._faults.append(f"wedge: no {what} within {WAITED_S_MAX:.0f} s")
 
     def _stop(self) -> None:
         if self._group is None:

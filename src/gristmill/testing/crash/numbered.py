@@ -8,7 +8,7 @@ import msgspec
 
 from gristmill import Flow, Item, Plan, cell, task
 
-__all__ = ["flow"]
+__all__ = ["Number", "count", "flow"]
 
 TASK_S = 0.005
 

@@ -16,10 +16,11 @@ import msgspec
 from gristmill.testing.crash.cycles import run_cycles
 from gristmill.testing.redis_server import find_servers
 
-__all__: list[str] = []
+__all__ = ["main"]
 
 
 def main() -> int:
+    """Run the cycles that the command line asks for and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m gristmill.testing.crash.on_redis", description=__doc__)
     parser.add_argument("--cycles", type=int, default=50)
     parser.add_argument("--per-s", type=int, default=200, help="records appended each second")
