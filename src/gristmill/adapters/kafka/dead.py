@@ -75,7 +75,7 @@ class DeadLetters:
             known = self._open.get(dead_letter_id)
             if known is None:
                 return False
-            await self._producer.write([ToWrite(self._topic, None, known[0], {}, now_ms)])
+            await self._producer.write([ToWrite(self._topic, None, known[0], {}, now_ms, partition=0)])
             await self._catch_up()
             return True
 

@@ -146,6 +146,7 @@ def _produce(producer: Producer, record: ToWrite, batch: _Batch, index: int) -> 
         key=record.key.encode() if record.key else None,
         headers=[(name, value.encode()) for name, value in record.headers.items()],
         timestamp=record.at_ms,
+        partition=-1 if record.partition is None else record.partition,
         on_delivery=on_answer,
     )
 

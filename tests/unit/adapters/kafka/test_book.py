@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gristmill.adapters.kafka.core.book import Book, Fetched, Held
 from gristmill.adapters.kafka.core.naming import pack_offset
 from gristmill.adapters.kafka.core.tiers import Ordering
@@ -162,3 +164,60 @@ def test_what_is_of_no_partition_of_ours_is_left_alone() -> None:
     assert not book.release(lease, visible_at_ms=0, counted=True)
     assert not book.renew(lease, until_ms=1)
     book.begin_move(lease)
+
+
+def test_leases_are_renewed_and_counted_and_the_kinds_take_turns() -> None:
+    book = make_book()
+    for offset in range(4):
+        fetch(book, offset)
+    [(lease, held)] = claim(book, limit=1)
+    assert held.is_live(49)
+    assert not held.is_live(50)
+    assert book.renew(lease, until_ms=200)
+    assert book.tally(now_ms=60) == (3, 1, 0, 1_000)
+    assert offsets(claim(book, limit=1, now_ms=60)) == [1]
+    book.release(lease, visible_at_ms=60, counted=True)
+    assert offsets(claim(book, limit=1, now_ms=60)) == [0]
+    assert offsets(claim(book, limit=1, now_ms=60)) == [2]
+
+
+def test_no_more_endings_are_remembered_than_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gristmill.adapters.kafka.core.book.ENDED_MAX", 1)
+    book = make_book()
+    for offset in range(2):
+        fetch(book, offset)
+    for lease, _ in claim(book):
+        book.end(lease)
+    assert fetch_copy(book, 0, of=0, attempt=1)
+    assert not fetch_copy(book, 1, of=1, attempt=1)
+    assert not book.move(Lease("t", "g", 1, "me", 1))
+
+
+def test_a_fresh_record_that_a_later_copy_replaces_is_not_handed_out_twice() -> None:
+    book = make_book("key")
+    fetch(book, 0, key="k")
+    assert fetch_copy(book, 0, of=0, attempt=1)
+    assert [held.attempt for _, held in claim(book)] == [2]
+    assert base(book) == 1
+
+
+def test_a_lease_that_is_over_goes_to_the_next_unless_its_owner_was_first() -> None:
+    book = make_book()
+    fetch(book, 0)
+    fetch(book, 1)
+    (first, _), (second, _) = claim(book)
+    [(again, held)] = book.claim(owner="you", limit=1, now_ms=50, until_ms=90)
+    assert (again.offset, held.attempt) == (first.offset, 2)
+    assert not book.end(first)
+    assert book.end(second)
+    assert book.claim(owner="you", limit=5, now_ms=60, until_ms=90) == []
+
+
+def test_a_copy_may_replace_a_record_in_the_middle_of_its_line() -> None:
+    book = make_book("key")
+    for offset in range(3):
+        fetch(book, offset, key="k")
+    copy = Fetched(RETRY, 0, pack_offset(1, 0), b"1", "k", {}, 1_000, 1, 0, 0, True)
+    assert book.on_fetched(copy, now_ms=0)
+    assert offsets(claim(book)) == [0]
+    assert list(book._lines["k"]) == [pack_offset(offset, 0) for offset in (0, 2, 1)]

@@ -34,13 +34,19 @@ RawHeaders = Sequence[tuple[str, bytes | str | None]]
 
 
 class ToWrite(msgspec.Struct, frozen=True, gc=False):
-    """One record as Kafka takes it. A value of None closes a key of a compacted topic."""
+    """One record as Kafka takes it.
+
+    Attributes:
+        value: None closes a key of a compacted topic.
+        partition: None lets the key decide.
+    """
 
     topic: str
     value: bytes | None
     key: str
     headers: dict[str, str]
     at_ms: int
+    partition: int | None = None
 
 
 class _Dead(msgspec.Struct, frozen=True):
@@ -120,7 +126,7 @@ def write_dead(lease: Lease, held: Held, diagnosis: Diagnosis, dead_topic: str, 
     )
     headers = {**fetched.headers, DEAD: msgspec.json.encode(letter).decode()}
     key = dead_key(lease.topic, lease.group, offset=lease.offset, generation=fetched.generation)
-    return ToWrite(dead_topic, fetched.value, key, headers, now_ms)
+    return ToWrite(dead_topic, fetched.value, key, headers, now_ms, partition=0)
 
 
 def read_dead(dead_letter_id: int, *, value: bytes, headers: RawHeaders) -> DeadLetter | None:
