@@ -31,6 +31,7 @@ test: $(INSTALLED) ## everything but crash loops and real servers
 	@$(MAKE) --no-print-directory check unit property sim contract acceptance docs e2e coverage
 
 test-cluster: $(INSTALLED) ## tests marked `crash` (kill loops) and `cluster` (real servers)
+	-@scripts/redis.sh
 	@$(SHELF) run crash $(BIN)/python -m pytest -m "crash and not cluster" tests
 	@$(SHELF) pytest cluster -m cluster tests
 

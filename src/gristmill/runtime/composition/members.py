@@ -9,6 +9,7 @@ from typing import Protocol
 import structlog
 
 from gristmill.adapters.media import ChildImageReader
+from gristmill.domain.errors import Unavailable
 from gristmill.domain.frame import Frame, FrameDone, ToEngine
 from gristmill.engine.dispatcher import Dispatcher
 from gristmill.engine.link import DispatcherLink, Left, LinkEvent, Said
@@ -59,7 +60,10 @@ class DispatcherMember:
 
     async def start(self) -> None:
         # What a group that was killed had leased is free at once, not at the first look of the monitor.
-        await self._store.log.reclaim(me=self._owner)
+        try:
+            await self._store.log.reclaim(me=self._owner)
+        except Unavailable as error:
+            _log.warning("dead owners cannot be looked for", error=str(error))
         await self._dispatcher.start()
 
     async def join(self) -> None:
