@@ -57,7 +57,8 @@ class Executor:
         self._timeout_ms = settings.task_timeout_ms
         self._deadlines = Deadlines(clock, timeout_ms=settings.task_timeout_ms)
         self._permits = asyncio.Semaphore(settings.max_concurrency)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._cancel_count = 0
         self._group: asyncio.TaskGroup | None = None
 
     async def run(self) -> None:
@@ -67,6 +68,7 @@ class Executor:
 
     def cancel_slow(self) -> None:
         """Cancel every Run that is not inline; nothing comes of their records."""
+        self._cancel_count += 1
         for task in list(self._tasks):
             task.cancel()
 
@@ -116,26 +118,33 @@ class Executor:
         self._create_task(self.execute([work]))
 
     def _start(self, work: Work, slow: Sequence[_Begun]) -> None:
-        task = self._create_task(self._run_slow(work, slow))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._create_task(self._run_slow(work, slow, cancel_count=self._cancel_count))
 
-    def _create_task(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def _create_task(self, coroutine: Coroutine[Any, Any, None]) -> None:
         if self._group is None:
             raise InvariantBroken("executor does not run yet, but has something to execute")
-        return self._group.create_task(coroutine)
+        self._group.create_task(coroutine)
 
-    async def _run_slow(self, work: Work, slow: Sequence[_Begun]) -> None:
+    async def _run_slow(self, work: Work, slow: Sequence[_Begun], *, cancel_count: int) -> None:
+        task = asyncio.current_task()
+        # A task that is cancelled before its first step never takes it, and nobody would be told. So it can be
+        # cancelled only from here on, and looks by itself whether it should have been.
+        if task is None or cancel_count != self._cancel_count:
+            await self._on_cancelled(work)
+            return
+        self._tasks.add(task)
         try:
             async with self._permits:
                 await self._run_marked(work, slow)
+            # Plans end in any order; what is committed does not depend on it.
+            order = {todo.run_id: index for index, todo in enumerate(work.todos)}
+            work.done.sort(key=lambda done: order[done.todo.run_id])
+            await self._put([work])
         except asyncio.CancelledError:
             await self._on_cancelled(work)
             raise
-        # Plans end in any order; what is committed does not depend on it.
-        order = {todo.run_id: index for index, todo in enumerate(work.todos)}
-        work.done.sort(key=lambda done: order[done.todo.run_id])
-        await self._put([work])
+        finally:
+            self._tasks.discard(task)
 
     async def _run_marked(self, work: Work, slow: Sequence[_Begun]) -> None:
         slot = self._marks.set(work.delivery.lease.offset)
