@@ -8,7 +8,9 @@ from typing import Any, Literal
 
 import msgspec
 
+from gristmill.domain.ids import ItemId
 from gristmill.domain.input_key import TENANT_DEFAULT
+from gristmill.domain.item import Item
 
 __all__ = ["IntakeOutcome", "LeftOut", "MappedRecord", "Violations"]
 
@@ -39,6 +41,22 @@ class MappedRecord(msgspec.Struct, frozen=True, gc=False):
     fields: Mapping[str, Any] = MappingProxyType({})
     revision: int = 0
     source_revision: int = 0
+
+    def make_item(self, item_id: ItemId, *, position: int = 0) -> Item:
+        """Return the Item; the position of its record is its revision where the Source gives none."""
+        return Item(
+            item_id,
+            self.kind,
+            self.source,
+            self.input_id,
+            self.revision or position,
+            self.text,
+            self.author,
+            self.created_at_ms,
+            self.ext,
+            self.tenant,
+            self.fields,
+        )
 
 
 class Violations(msgspec.Struct, frozen=True):

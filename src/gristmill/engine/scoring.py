@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from gristmill.domain.errors import UsageError
 from gristmill.domain.ids import ItemId, RunId
 from gristmill.domain.intake import MappedRecord
-from gristmill.domain.item import Item
 from gristmill.engine.driver import Driver
 from gristmill.engine.run.scope import Ended, Scope
 from gristmill.plans.names import advise_known
@@ -56,7 +55,7 @@ class Scorer:
         driver = self._drivers.get(plan)
         if driver is None:
             raise UsageError("plan key", value=plan, advice=advise_known(plan, self._drivers))
-        item = _make_item(record)
+        item = record.make_item(NOT_STORED)
         scope = Scope(RunId(""), plan, arrived_at_ms=self._clock.now_ms())
         ended = driver.try_drive_nowait(item, scope)
         if ended is None:
@@ -70,19 +69,3 @@ class Scorer:
         """Let go of threads and processes. Safe to call twice."""
         for driver in self._drivers.values():
             driver.close()
-
-
-def _make_item(record: MappedRecord) -> Item:
-    return Item(
-        NOT_STORED,
-        record.kind,
-        record.source,
-        record.input_id,
-        record.revision,
-        record.text,
-        record.author,
-        record.created_at_ms,
-        record.ext,
-        record.tenant,
-        record.fields,
-    )

@@ -12,7 +12,6 @@ from gristmill.domain.errors import UsageError
 from gristmill.domain.frame import Frame
 from gristmill.domain.ids import ItemId, compute_run_id
 from gristmill.domain.intake import LeftOut, MappedRecord, Violations
-from gristmill.domain.item import Item
 from gristmill.domain.log import Delivery, Diagnosis
 from gristmill.engine.core.recovery import Origin, cut_error_text, read_origin
 from gristmill.engine.settings import recovery_topic_of
@@ -157,29 +156,14 @@ class Admission:
         for work, record, key in zip(works, mapped, keys, strict=True):
             stored = known.get(key)
             work.is_new = stored is None
-            work.item = _make_item(record, self._unwritten[key] if stored is None else stored, work.origin.offset)
+            item_id = self._unwritten[key] if stored is None else stored
+            work.item = record.make_item(item_id, position=work.origin.offset)
 
 
 def _is_again(work: Work) -> bool:
     """Whether a record may have been worked on before; a hand-back that costs no attempt raises the epoch alone."""
     delivery = work.delivery
     return delivery.attempt > 1 or delivery.lease.epoch > 1 or work.origin.recovery > 0
-
-
-def _make_item(record: MappedRecord, item_id: ItemId, position: int) -> Item:
-    return Item(
-        item_id,
-        record.kind,
-        record.source,
-        record.input_id,
-        record.revision or position,
-        record.text,
-        record.author,
-        record.created_at_ms,
-        record.ext,
-        record.tenant,
-        record.fields,
-    )
 
 
 def _as_it_first_stood(delivery: Delivery, origin: Origin) -> Delivery:
