@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-__all__ = ["is_calendar_time", "write_second", "write_time"]
+__all__ = ["NEVER_MS", "is_calendar_time", "write_second", "write_time"]
+
+NEVER_MS = 1 << 62
+"""Later than any time that is compared with it; fits 64 bits with room to add to."""
 
 LAST_MS = 253_402_300_799_999
 """End of the year 9999: whatever is later is no time that a calendar knows."""

@@ -11,10 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from gristmill.domain.log import Delivery, Hold, Lease, NewRecord
+from gristmill.domain.times import NEVER_MS
 
 __all__ = ["GroupState", "Held", "Ledger", "Placed", "TopicState"]
-
-NEVER_MS = 1 << 62
 
 
 @dataclass(slots=True)

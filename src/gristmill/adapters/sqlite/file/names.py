@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import apsw
 
-__all__ = ["Names"]
+from gristmill.domain.times import NEVER_MS
 
-NEVER_MS = 1 << 62
+__all__ = ["Names"]
 
 
 class Names:

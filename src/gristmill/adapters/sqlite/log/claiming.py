@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import msgspec
 
-from gristmill.adapters.sqlite.file.names import NEVER_MS
 from gristmill.adapters.sqlite.file.rows import from_json, to_json
 from gristmill.adapters.sqlite.file.writer import Turn
 from gristmill.domain.log import Delivery, Lease
+from gristmill.domain.times import NEVER_MS
 
 __all__ = ["Claim", "Claimed"]
 
