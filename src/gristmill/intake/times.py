@@ -55,7 +55,8 @@ def parse_time_ms(value: Any) -> int:
         raise TimeUnreadable(f"cannot be read as a time: {text[:40]!r}")
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    return round(moment.timestamp() * 1000)
+    # With its offset a time of these years may lie outside them.
+    return _check(round(moment.timestamp() * 1000))
 
 
 def _parse_text(text: str) -> datetime | None:

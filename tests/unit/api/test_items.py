@@ -119,3 +119,15 @@ async def test_an_item_is_explained(faced: Face) -> None:
     assert [label["val"] for label in explained["labels"]] == ["spam"]
     assert (await faced.client.get("/v1/items/1/runs")).json()["runs"] == explained["runs"]
     assert (await faced.client.get("/v1/items/1/events")).json()["events"] == explained["events"]
+
+
+@pytest.mark.parametrize("at_ms", [-(1 << 62), -62_135_596_800_001, 253_402_300_800_000, 1 << 62])
+async def test_a_time_that_no_calendar_knows_spoils_no_list(faced: Face, at_ms: int) -> None:
+    await faced.add_items(1)
+    await faced.add_items(2, item=Item(ItemId(2), source="src", input_id="b", text="b", created_at_ms=at_ms))
+    listed = (await faced.client.get("/v1/items")).json()["items"]
+    assert [(one["item_id"], one["created_at"]) for one in listed] == [("2", None), ("1", None)]
+    for path in ("/v1/items/2", "/v1/items/2/explain", "/v1/items:export", "/v1/items:export?format=csv"):
+        assert (await faced.client.get(path)).status_code == 200
+    for path in ("/console/items", "/console/items/2"):
+        assert (await faced.client.get(path)).status_code == 200

@@ -42,3 +42,11 @@ def test_what_cannot_be_told_is_refused(value: Any) -> None:
 
 def test_a_day_alone_is_its_start_in_utc() -> None:
     assert parse_time_ms("20240131") == parse_time_ms("2024-01-31") == NOON - 12 * 3_600_000
+
+
+@pytest.mark.parametrize(
+    "text", ["9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59.9999Z"]
+)
+def test_a_time_that_its_offset_takes_out_of_the_calendar_is_none(text: str) -> None:
+    with pytest.raises(TimeUnreadable, match="outside the years"):
+        parse_time_ms(text)

@@ -80,9 +80,17 @@ def _view(item: Item, status: Standing, labels: Sequence[StandingLabel], runs: S
         revision=item.revision,
         text=item.text,
         author=item.author,
-        created_at=None if item.created_at_ms is None else write_time(item.created_at_ms),
+        created_at=_tell_time(item.created_at_ms),
         labels=tuple([view_label(standing) for standing in labels]),
         fields=fields_of(latest_runs(runs)),
         standard=thaw(item.fields),
         ext=thaw(item.ext),
     )
+
+
+def _tell_time(at_ms: int | None) -> str | None:
+    """Return a time that others have written; None where no calendar knows it: one item must not spoil a whole list."""
+    try:
+        return None if at_ms is None else write_time(at_ms)
+    except (ValueError, OverflowError):
+        return None
