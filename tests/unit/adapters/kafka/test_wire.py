@@ -80,5 +80,5 @@ def test_a_dead_letter_comes_back_and_may_become_a_record_again() -> None:
 
 
 def test_a_prefix_that_kafka_does_not_take_is_refused() -> None:
-    with pytest.raises(UsageError, match="a b.g.t"):
+    with pytest.raises(UsageError, match=r"a b\.g\.t"):
         Names("a b.").group("t", "g")
