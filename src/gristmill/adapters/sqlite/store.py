@@ -25,8 +25,8 @@ __all__ = ["SqliteStore"]
 class SqliteStore:
     """Log, state and cache of one process over a file that other processes of the host may have open too.
 
-    Beside the file lie `<file>-wal` and `<file>-shm` (SQLite), `<file>.gate`, `<file>.turn` and four more (whose turn it
-    is), `<file>.sync` (what is durable), `<file>.owners` (who lives) and `<file>.bells` (how to wake them). Only the
+    Beside the file lie `<file>-wal` and `<file>-shm` (SQLite), `<file>.gate`, `<file>.turn` and four more (whose turn
+    it is), `<file>.sync` (what is durable), `<file>.owners` (who lives) and `<file>.bells` (how to wake them). Only the
     first two hold data.
     """
 

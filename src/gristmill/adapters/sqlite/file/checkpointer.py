@@ -16,7 +16,7 @@ import apsw
 
 from gristmill.adapters.local_host.turn import FairTurn
 from gristmill.adapters.sqlite.file.connection import StoreFile
-from gristmill.adapters.sqlite.file.syncing import Syncs
+from gristmill.adapters.sqlite.file.syncing import OpenFile
 
 __all__ = ["Checkpointer", "WriteAheadLog"]
 
@@ -73,7 +73,7 @@ class WriteAheadLog:
     def __init__(self, file: StoreFile) -> None:
         self._connection = file.open_reader()
         self._turn = FairTurn(file.path)
-        self._syncs = Syncs(self._connection)
+        self._database = OpenFile.database(self._connection)
 
     def copy(self) -> None:
         """Copy the log beside the writers, and to its end in a turn when it has grown long.
@@ -98,7 +98,7 @@ class WriteAheadLog:
 
     def _copy_and_sync(self) -> tuple[int, int]:
         pages = self._copy_some()
-        self._syncs.sync_database()
+        self._database.sync()
         return pages
 
     def _copy_some(self) -> tuple[int, int]:

@@ -22,18 +22,20 @@ from pathlib import Path
 
 import apsw
 
-__all__ = ["SharedSync", "Syncs"]
+from gristmill.domain.errors import InvariantBroken
+
+__all__ = ["OpenFile", "SharedSync"]
 
 NUMBERS = struct.Struct("=QQ")
 """Commits so far, and how many of them are durable."""
 
 
 class SharedSync:
-    """Makes the commits of one writer durable, together with those of all others. One thread a time."""
+    """Makes the commits of one writer durable, together with those of all others. `finish` belongs to one thread."""
 
-    def __init__(self, path: Path, syncs: Syncs) -> None:
+    def __init__(self, path: Path, log: OpenFile) -> None:
         """Open `<path>.sync`."""
-        self._syncs = syncs
+        self._log = log
         self._lock = os.open(f"{path}.sync", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         if os.fstat(self._lock).st_size < NUMBERS.size:
             os.ftruncate(self._lock, NUMBERS.size)
@@ -55,7 +57,7 @@ class SharedSync:
         try:
             committed, durable = self._read()
             if durable < number or durable > committed:
-                self._syncs.sync_log()
+                self._log.sync()
                 self._numbers[8:] = committed.to_bytes(8, sys.byteorder)
         finally:
             fcntl.flock(self._lock, fcntl.LOCK_UN)
@@ -70,36 +72,35 @@ class SharedSync:
         return committed, durable
 
 
-class Syncs:
-    """Syncs the files of one connection; belongs to the thread that the connection belongs to."""
+class OpenFile:
+    """A file that a connection has open, as long as the connection is."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: apsw.Connection, which: int) -> None:
+        place = ctypes.c_void_p()
+        connection.file_control("main", which, ctypes.addressof(place))
+        self._address = place.value or 0
+        if not self._address or not _File.from_address(self._address).methods:
+            raise InvariantBroken(f"store {connection.filename} does not have the file open that is to be synced")
 
-    def sync_log(self) -> None:
-        """Make all durable that any process has committed so far.
+    @classmethod
+    def log(cls, connection: apsw.Connection) -> OpenFile:
+        """Return the write-ahead log of a connection that has read or written."""
+        return cls(connection, apsw.SQLITE_FCNTL_JOURNAL_POINTER)
 
-        Raises:
-            apsw.Error: the disk failed; what is durable is not known.
-        """
-        self._sync(apsw.SQLITE_FCNTL_JOURNAL_POINTER)
+    @classmethod
+    def database(cls, connection: apsw.Connection) -> OpenFile:
+        """Return the file that the log is copied to."""
+        return cls(connection, apsw.SQLITE_FCNTL_FILE_POINTER)
 
-    def sync_database(self) -> None:
-        """Make all durable that was copied from the log to the file.
+    def sync(self) -> None:
+        """Make durable whatever any process has written to the file. May be called from any thread.
 
         Raises:
             apsw.Error: the disk failed.
         """
-        self._sync(apsw.SQLITE_FCNTL_FILE_POINTER)
-
-    def _sync(self, which: int) -> None:
-        place = ctypes.c_void_p()
-        self._connection.file_control("main", which, ctypes.addressof(place))
-        file = _File.from_address(place.value or 0)
-        if not file.methods:
-            return  # There is no such file yet, so there is nothing in it.
+        methods = _File.from_address(self._address).methods.contents
         try:
-            code = file.methods.contents.sync(ctypes.addressof(file), apsw.SQLITE_SYNC_NORMAL)
+            code = methods.sync(self._address, apsw.SQLITE_SYNC_NORMAL)
         except SystemError as error:
             # A file layer written in Python has raised, and the driver could not hand that over.
             if isinstance(error.__cause__, apsw.Error):

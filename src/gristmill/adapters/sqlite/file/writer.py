@@ -13,19 +13,20 @@ import asyncio
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import TypeVar
 
 import apsw
 
 from gristmill.adapters.local_host.turn import FairTurn
+from gristmill.adapters.sqlite.file.calls import Call, Job, Turn, answer
 from gristmill.adapters.sqlite.file.checkpointer import Checkpointer
 from gristmill.adapters.sqlite.file.connection import StoreFile
 from gristmill.adapters.sqlite.file.errors import translate
+from gristmill.adapters.sqlite.file.finisher import Finisher
 from gristmill.adapters.sqlite.file.names import Names
-from gristmill.adapters.sqlite.file.syncing import SharedSync, Syncs
+from gristmill.adapters.sqlite.file.syncing import OpenFile, SharedSync
 from gristmill.domain.errors import OutcomeUnknown, Unavailable
 from gristmill.ports.faults import fault
 
@@ -49,63 +50,25 @@ CHECKPOINT_PAGES = 500
 """After so many pages written the log is copied to the file (4 MiB): little and often, so that no sync is long."""
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """What a job works with while the turn is held."""
-
-    db: apsw.Connection
-    names: Names
-
-
-@dataclass(slots=True)
-class Job(Generic[T]):
-    """Work for one turn. It may run twice, when another job of its turn failed.
-
-    Attributes:
-        run: writes, with the turn held and a transaction open.
-        work_us: estimate of its CPU time.
-        idle: returns an answer instead when there is nothing to do, without any turn; None means there is.
-        finish: completes the answer after the turn, on the same thread.
-        is_awaited: somebody waits for it who should not notice how busy the others are.
-        is_durable: False where a power failure that undoes it undoes whatever it was for.
-    """
-
-    run: Callable[[Turn], T]
-    work_us: int = 50
-    idle: Callable[[Turn], T | None] | None = None
-    finish: Callable[[Turn, T], T] | None = None
-    is_awaited: bool = False
-    is_durable: bool = True
-
-
-@dataclass(slots=True)
-class _Call:
-    job: Job[Any]
-    loop: asyncio.AbstractEventLoop
-    future: asyncio.Future[Any]
-    answer: Any = None
-    error: BaseException | None = None
-
-
 @dataclass
 class Writer:
     """Owns the writing connection and its thread. `do` may be called from any event loop."""
 
     file: StoreFile
     turn: FairTurn
-    _calls: queue.SimpleQueue[_Call | None] = field(default_factory=queue.SimpleQueue)
-    _left_over: deque[_Call] = field(default_factory=deque)
+    _calls: queue.SimpleQueue[Call | None] = field(default_factory=queue.SimpleQueue)
+    _left_over: deque[Call] = field(default_factory=deque)
     _data_version: int = -1
     _shared_turns_left: int = 0
     _is_closed: bool = False
-    _is_doubtful: bool = False
-    """A sync has failed: what was committed may be lost with the power, and all that was committed after it too."""
+    _doubts_cleared: int = 0
 
     def __post_init__(self) -> None:
         connection = self.file.open_writer(self.turn)
         # From here on commits are synced after their turn; SQLite goes on to sync what its own order depends on.
         connection.pragma("synchronous", "NORMAL")
-        self._shared_sync = SharedSync(self.file.path, Syncs(connection))
+        self._shared_sync = SharedSync(self.file.path, OpenFile.log(connection))
+        self._finisher = Finisher(self.file.path, self._shared_sync)
         self._turn_context = Turn(connection, Names(connection))
         self._data_version = connection.data_version()
         self._checkpointer = Checkpointer(self.file)
@@ -128,7 +91,7 @@ class Writer:
             raise Unavailable(f"store {self.file.path} is closed", advice="open it again")
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        self._calls.put(_Call(job, loop, future))
+        self._calls.put(Call(job, loop, future))
         return await future
 
     def close(self) -> None:
@@ -149,12 +112,15 @@ class Writer:
                 # A caller must never wait for ever, whatever breaks here.
                 for call in calls:
                     call.error = error
-            _answer(calls)
+            answer([call for call in calls if not call.commit])
+            if committed := [call for call in calls if call.commit]:
+                self._finisher.put(committed)
             self._checkpoint_when_long()
+        self._finisher.close()
         self._shared_sync.close()
         self._turn_context.db.close()
 
-    def _next_calls(self) -> list[_Call] | None:
+    def _next_calls(self) -> list[Call] | None:
         """Wait for calls and return as many as fit one turn; None when closed.
 
         The first one is always among them. Later ones that fit go before earlier ones that do not: a single record does
@@ -180,7 +146,7 @@ class Writer:
                 calls.append(call)
         return calls
 
-    def _is_needed(self, call: _Call) -> bool:
+    def _is_needed(self, call: Call) -> bool:
         if call.job.idle is None:
             return True
         try:
@@ -191,7 +157,7 @@ class Writer:
             self._turn_context.names.keep()
         return call.answer is None and call.error is None
 
-    def _take_turn(self, calls: list[_Call]) -> None:
+    def _take_turn(self, calls: list[Call]) -> None:
         error = self._try_turn(calls)
         if error is not None and len(calls) > 1 and not isinstance(error, OutcomeUnknown):
             # One of them is at fault: each alone, so that it does not take its neighbours with it.
@@ -204,34 +170,37 @@ class Writer:
             if call.job.finish is not None and call.error is None:
                 self._finish(call)
 
-    def _finish(self, call: _Call) -> None:
+    def _finish(self, call: Call) -> None:
         try:
             call.answer = call.job.finish(self._turn_context, call.answer) if call.job.finish else call.answer
         except apsw.Error as error:
             call.error = translate(error, self.file.path)
 
-    def _try_turn(self, calls: list[_Call]) -> BaseException | None:
-        """Run calls in one transaction and sync it; return what went wrong, then nothing of it is done for sure."""
+    def _try_turn(self, calls: list[Call]) -> BaseException | None:
+        """Run calls in one transaction; return what went wrong, then nothing of it is done for sure."""
         try:
-            if self._is_doubtful:
+            doubts = self._finisher.doubts
+            if doubts != self._doubts_cleared:
                 self._start_log_over()
+                self._doubts_cleared = doubts
             with self._turn_for(calls):
                 self._run_all(calls)
                 number = self._shared_sync.note_commit()
-            if self.file.synchronous == "FULL" and any(call.job.is_durable for call in calls):
-                self._sync(number)
         except apsw.Error as error:
             return translate(error, self.file.path)
         except Exception as error:
             return error
+        if self.file.synchronous == "FULL":
+            for call in calls:
+                call.commit, call.doubts = number if call.job.is_durable else 0, doubts
         return None
 
-    def _turn_for(self, calls: list[_Call]) -> AbstractContextManager[None]:
+    def _turn_for(self, calls: list[Call]) -> AbstractContextManager[None]:
         if sum(call.job.work_us for call in calls) > SHORT_TURN_US_MAX:
             return self.turn.long()
         return self.turn.first() if any(call.job.is_awaited for call in calls) else self.turn
 
-    def _run_all(self, calls: list[_Call]) -> None:
+    def _run_all(self, calls: list[Call]) -> None:
         db, names = self._turn_context.db, self._turn_context.names
         db.execute("BEGIN IMMEDIATE")
         self._look_for_others()
@@ -254,18 +223,10 @@ class Writer:
         except apsw.Error as error:
             raise translate(error, self.file.path, is_committing=True) from error
 
-    def _sync(self, number: int) -> None:
-        try:
-            self._shared_sync.finish(number)
-        except apsw.Error as error:
-            self._is_doubtful = True
-            raise translate(error, self.file.path, is_committing=True) from error
-
     def _start_log_over(self) -> None:
-        """Copy all of the log to the file, so that nothing depends any more on what may be missing in it."""
+        """Copy all of the log to the file after a failed sync: nothing then depends on what the log may lack."""
         with self.turn.long():
             self._turn_context.db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
-        self._is_doubtful = False
 
     def _look_for_others(self) -> None:
         if self._turn_context.db.data_version() != self._data_version:
@@ -278,25 +239,3 @@ class Writer:
         if written >= CHECKPOINT_PAGES:
             self._turn_context.db.status(apsw.SQLITE_DBSTATUS_CACHE_WRITE, True)
             self._checkpointer.request()
-
-
-def _answer(calls: list[_Call]) -> None:
-    """Hand answers over, one wake-up for each event loop."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[_Call]] = {}
-    for call in calls:
-        by_loop.setdefault(call.loop, []).append(call)
-    for loop, answered in by_loop.items():
-        try:
-            loop.call_soon_threadsafe(_resolve, answered)
-        except RuntimeError:
-            continue  # The loop is closed; nobody waits any more.
-
-
-def _resolve(calls: list[_Call]) -> None:
-    for call in calls:
-        if call.future.done():
-            continue
-        if call.error is not None:
-            call.future.set_exception(call.error)
-        else:
-            call.future.set_result(call.answer)
