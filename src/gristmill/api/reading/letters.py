@@ -18,13 +18,13 @@ from gristmill.ports.log import Log
 
 __all__ = [
     "LETTERS_MAX",
+    "Cause",
     "Closing",
-    "LetterGroup",
     "OpenLetters",
     "close_letter",
     "compute_fingerprint",
     "find_letter",
-    "group_letters",
+    "list_causes",
     "read_outlines",
     "visible_letters",
 ]
@@ -50,8 +50,8 @@ class OpenLetters(msgspec.Struct, frozen=True):
     is_whole: bool
 
 
-class LetterGroup(msgspec.Struct, frozen=True):
-    """Dead letters of one cause.
+class Cause(msgspec.Struct, frozen=True):
+    """What dead letters have in common, with the letters.
 
     Attributes:
         letters: oldest first.
@@ -83,13 +83,13 @@ def compute_fingerprint(letter: DeadLetter) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:FINGERPRINT_CHARS]
 
 
-def group_letters(letters: Iterable[DeadLetter]) -> list[LetterGroup]:
-    """Return letters by fingerprint, the group with the newest failure first."""
-    groups: dict[str, list[DeadLetter]] = {}
+def list_causes(letters: Iterable[DeadLetter]) -> list[Cause]:
+    """Return the causes of letters that come oldest first, the one with the newest failure first."""
+    by_fingerprint: dict[str, list[DeadLetter]] = {}
     for letter in letters:
-        groups.setdefault(compute_fingerprint(letter), []).append(letter)
-    found = [LetterGroup(fingerprint, members) for fingerprint, members in groups.items()]
-    return sorted(found, key=lambda group: (-group.last_ms, group.fingerprint))
+        by_fingerprint.setdefault(compute_fingerprint(letter), []).append(letter)
+    found = [Cause(fingerprint, members) for fingerprint, members in by_fingerprint.items()]
+    return sorted(found, key=lambda cause: (-cause.last_ms, cause.fingerprint))
 
 
 async def read_outlines(log: Log, principal: Principal, *, topic: str = "", group: str = "") -> OpenLetters:

@@ -29,7 +29,7 @@ async def bury(faced: Face, error: str, *, count: int = 1, tenant: str = "main",
         await faced.store.log.reject(delivery.lease, Diagnosis("ValueError", error, ("loud",), task))
 
 
-async def groups(faced: Face, **query: str) -> list[str]:
+async def causes(faced: Face, **query: str) -> list[str]:
     return re.findall(r'id="g-([0-9a-f]{12})"', (await faced.client.get(HOME, params=query)).text)
 
 
@@ -37,19 +37,19 @@ async def open_count(faced: Face) -> int:
     return len(await faced.store.log.dead_letters(limit=10_000))
 
 
-async def test_failures_of_one_cause_are_one_group_whatever_numbers_they_name(faced: Face) -> None:
+async def test_failures_of_one_cause_stand_together_whatever_numbers_they_name(faced: Face) -> None:
     await bury(faced, "no item 17: host 'a-1' is away")
     await bury(faced, "no item 2026113000000000042: host 'b-2' is away\nsecond line 5")
     await bury(faced, "another story")
     await bury(faced, "no item 17: host 'a-1' is away", task="elsewhere")
-    assert len(await groups(faced)) == 3
-    assert len(await groups(faced, q="ANOTHER")) == 1
-    assert await groups(faced, topic="nowhere") == []
+    assert len(await causes(faced)) == 3
+    assert len(await causes(faced, q="ANOTHER")) == 1
+    assert await causes(faced, topic="nowhere") == []
 
 
 async def test_letters_of_other_tenants_are_not_counted(faced: Face) -> None:
     await bury(faced, "a", tenant="acme")
-    assert await groups(faced) == []
+    assert await causes(faced) == []
     theirs = await faced.token("operator", tenant="acme")
     assert (await faced.client.get(f"{HOME}/1", headers=theirs)).status_code == 200
     assert (await faced.client.get(f"{HOME}/1")).status_code == 404
@@ -71,9 +71,9 @@ async def test_dropping_needs_a_reason(faced: Face) -> None:
     assert await open_count(faced) == 0
 
 
-async def test_a_group_is_shown_before_it_is_brought_back_as_it_was_shown(faced: Face) -> None:
+async def test_a_cause_is_shown_before_its_letters_are_brought_back_as_they_were_shown(faced: Face) -> None:
     await bury(faced, "a 1", count=3)
-    [fingerprint] = await groups(faced)
+    [fingerprint] = await causes(faced)
     preview = await faced.client.get(f"{HOME}/group/{fingerprint}/confirm", params={"act": "requeue"})
     assert "Requeue 3 dead letters?" in preview.text
     fields = dict(re.findall(r'type="hidden" name="(\w+)" value="(\d+)"', preview.text))
@@ -89,7 +89,7 @@ async def test_a_group_is_shown_before_it_is_brought_back_as_it_was_shown(faced:
 async def test_many_are_closed_only_when_their_number_is_typed(faced: Face, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dead_letters, "TYPED_FROM", 2)
     await bury(faced, "a", count=3)
-    [fingerprint] = await groups(faced)
+    [fingerprint] = await causes(faced)
     preview = await faced.client.get(f"{HOME}/group/{fingerprint}/confirm", params={"act": "drop"})
     assert 'name="typed"' in preview.text
     fields = {"count": "3", "upto": "3", "reason": "test data"}
@@ -103,7 +103,7 @@ async def test_many_are_closed_only_when_their_number_is_typed(faced: Face, monk
 @pytest.mark.parametrize("form", [{"x": "1"}, {"count": "x", "upto": "1"}, {"count": "1", "upto": ""}])
 async def test_an_odd_form_does_nothing(faced: Face, form: dict[str, str]) -> None:
     await bury(faced, "a")
-    [fingerprint] = await groups(faced)
+    [fingerprint] = await causes(faced)
     assert (await faced.client.post(f"{HOME}/group/{fingerprint}/requeue", data=form)).status_code == 400
     assert (await faced.client.post(f"{HOME}/group/{fingerprint}/burn", data=form)).status_code == 404
     assert (await faced.client.get(f"{HOME}/group/{fingerprint}/confirm", params={"act": "burn"})).status_code == 400

@@ -15,13 +15,13 @@ from gristmill.api.console.payload import show_payload
 from gristmill.api.problems import Fault, problem
 from gristmill.api.reading.letters import (
     LETTERS_MAX,
+    Cause,
     Closing,
-    LetterGroup,
     OpenLetters,
     close_letter,
     compute_fingerprint,
     find_letter,
-    group_letters,
+    list_causes,
     read_outlines,
 )
 from gristmill.domain.log import DeadLetter
@@ -39,7 +39,7 @@ CLOSINGS: dict[str, Closing] = {"requeue": "requeued", "drop": "dropped"}
 
 
 class _LetterFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which letters."""
+    """Which letters; `done` tells what was done with some of them just now."""
 
     topic: Annotated[str, Meta(max_length=256)] = ""
     group: Annotated[str, Meta(max_length=256)] = ""
@@ -56,55 +56,55 @@ class _Form(msgspec.Struct, frozen=True, kw_only=True):
     reason: Annotated[str, Meta(max_length=REASON_CHARS_MAX)] = ""
 
 
-async def _list_groups(console: Console, call: Call) -> View:
+async def _list_causes(console: Console, call: Call) -> View:
     wanted = call.read_query(_LetterFilter)
     found = await read_outlines(console.services.log, call.principal, topic=wanted.topic, group=wanted.group)
     letters = [letter for letter in found.letters if _holds(letter, wanted.q)]
     return View(
-        "dead_letters/groups.html",
+        "dead_letters/causes.html",
         wanted=wanted,
-        groups=group_letters(letters),
+        causes=list_causes(letters),
         count=len(letters),
         is_whole=found.is_whole,
         letters_max=LETTERS_MAX,
     )
 
 
-async def _show_group(console: Console, call: Call) -> View:
+async def _show_cause(console: Console, call: Call) -> View:
     wanted = call.read_query(_LetterFilter)
-    found, group = await _find_group(console, call)
+    found, cause = await _find_cause(console, call)
     return View(
-        "dead_letters/group.html",
-        title=f"Dead letters: {group.sample.diagnosis.error_class}",
+        "dead_letters/cause.html",
+        title=f"Dead letters: {cause.sample.diagnosis.error_class}",
         wanted=wanted,
-        group=group,
-        shown=list(reversed(group.letters))[:SHOWN_MAX],
+        cause=cause,
+        shown=list(reversed(cause.letters))[:SHOWN_MAX],
         is_whole=found.is_whole,
         typed_from=TYPED_FROM,
     )
 
 
-async def _preview_group(console: Console, call: Call) -> View:
+async def _preview_closing(console: Console, call: Call) -> View:
     closing = call.query.get("act", "")
     if closing not in CLOSINGS:
         raise problem("validation", "query", errors=[Fault("act", "is neither requeue nor drop")])
-    _, group = await _find_group(console, call)
+    _, cause = await _find_cause(console, call)
     return View(
         "dead_letters/confirm.html",
-        title=f"{closing.capitalize()} {len(group.letters)} dead letters",
+        title=f"{closing.capitalize()} {len(cause.letters)} dead letters",
         act=closing,
-        group=group,
-        first=group.letters[:5],
-        is_typed=len(group.letters) > TYPED_FROM,
-        topics=_tally([letter.topic for letter in group.letters]),
-        plans=_tally([", ".join(letter.diagnosis.plans) or "–" for letter in group.letters]),
+        cause=cause,
+        first=cause.letters[:5],
+        is_typed=len(cause.letters) > TYPED_FROM,
+        topics=_tally([letter.topic for letter in cause.letters]),
+        plans=_tally([", ".join(letter.diagnosis.plans) or "–" for letter in cause.letters]),
     )
 
 
-async def _close_group(console: Console, call: Call) -> Redirect:
+async def _close_cause(console: Console, call: Call) -> Redirect:
     closing, form = _closing_of(call), await _read(call)
-    _, group = await _find_group(console, call)
-    chosen = [letter for letter in group.letters if letter.dead_letter_id <= form.upto]
+    _, cause = await _find_cause(console, call)
+    chosen = [letter for letter in cause.letters if letter.dead_letter_id <= form.upto]
     if len(chosen) > TYPED_FROM and form.typed.strip() != str(len(chosen)):
         raise problem("validation", errors=[Fault("typed", f"is not {len(chosen)}, the number of letters")])
     if len(chosen) != form.count:
@@ -145,12 +145,12 @@ async def _close_letter(console: Console, call: Call) -> Redirect:
     return Redirect(f"{HOME}?done=Dead+letter+{letter.dead_letter_id}+{closing}")
 
 
-async def _find_group(console: Console, call: Call) -> tuple[OpenLetters, LetterGroup]:
+async def _find_cause(console: Console, call: Call) -> tuple[OpenLetters, Cause]:
     fingerprint = call.path_values["fingerprint"]
     found = await read_outlines(console.services.log, call.principal)
-    for group in group_letters(found.letters):
-        if group.fingerprint == fingerprint:
-            return found, group
+    for cause in list_causes(found.letters):
+        if cause.fingerprint == fingerprint:
+            return found, cause
     raise problem("not-found", "no open dead letter of this cause; they may have been requeued")
 
 
@@ -182,7 +182,7 @@ def _tally(names: Sequence[str]) -> list[tuple[str, int]]:
 
 
 LETTER = HOME + "/{dead_letter_id}"
-GROUP = HOME + "/group/{fingerprint}"
+CAUSE = HOME + "/group/{fingerprint}"
 SECTION = "consoleDeadLetters"
 
 DEAD_LETTER_PAGES = (
@@ -191,31 +191,31 @@ DEAD_LETTER_PAGES = (
         path=HOME,
         title="Dead letters",
         access="viewer",
-        handle=_list_groups,
+        handle=_list_causes,
         nav=Nav("Dead letters", key="d", order=40),
     ),
     Page(
         name="consoleDeadLetterGroup",
-        path=GROUP,
+        path=CAUSE,
         title="Dead letters",
         access="viewer",
-        handle=_show_group,
+        handle=_show_cause,
         section=SECTION,
     ),
     Page(
         name="consoleConfirmDeadLetters",
-        path=GROUP + "/confirm",
+        path=CAUSE + "/confirm",
         title="Dead letters",
         access="operator",
-        handle=_preview_group,
+        handle=_preview_closing,
         section=SECTION,
     ),
     Page(
         name="consoleCloseDeadLetters",
-        path=GROUP + "/{act}",
+        path=CAUSE + "/{act}",
         title="Dead letters",
         access="operator",
-        handle=_close_group,
+        handle=_close_cause,
         method="POST",
         section=SECTION,
     ),
