@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, Protocol
 
 import msgspec
 
-__all__ = ["Answer", "Egress", "Refusal", "Refused"]
+__all__ = ["Answer", "Egress", "Refusal", "Refused", "Sender", "Sent"]
 
 Refusal = Literal["bad_url", "blocked_address", "blocked_port", "too_many_redirects", "too_large"]
 
@@ -42,5 +43,30 @@ class Egress(Protocol):
             Unavailable: the host or its answer did not come in time, or broke off; a repeat may help.
         Guarantees: connects only to addresses that were checked for this very hop, and resolves no name a second time;
         keeps at most `bytes_max` bytes of the body; sends no credentials.
+        """
+        ...
+
+
+class Sent(msgspec.Struct, frozen=True):
+    """What a server said to what it was sent.
+
+    Attributes:
+        status: any HTTP status, redirects too: they are not followed.
+        retry_after_s: what it asked for, 0 where it did not.
+    """
+
+    status: int
+    retry_after_s: float = 0
+
+
+class Sender(Protocol):
+    """Sends to addresses that somebody outside has chosen."""
+
+    async def post(self, url: str, body: bytes, *, headers: Mapping[str, str]) -> Sent | Refused:
+        """Send with POST, once.
+
+        Raises:
+            Unavailable: no answer came in time; the server may have taken the body all the same.
+        Guarantees: as `Egress.get`; reads no body of the answer.
         """
         ...

@@ -50,6 +50,8 @@ class ApartStore:
         self.cache = store.cache
         self.front = _ApartFront(store, inlet, log)
         self.definitions = store.definitions
+        self.changes = store.changes
+        self.deliveries = store.deliveries
 
     async def close(self) -> None:
         """Close both; safe to call twice."""

@@ -11,7 +11,13 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from gristmill.runtime.settings_faces import ApiSection, ConsoleSection, CredentialsSection, GrpcSection
+from gristmill.runtime.settings_faces import (
+    ApiSection,
+    ConsoleSection,
+    CredentialsSection,
+    DeliverySection,
+    GrpcSection,
+)
 from gristmill.runtime.settings_log import LogSection
 
 __all__ = [
@@ -161,3 +167,4 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     console: ConsoleSection = ConsoleSection()
     grpc: GrpcSection = GrpcSection()
     credentials: CredentialsSection = CredentialsSection()
+    delivery: DeliverySection = DeliverySection()

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-__all__ = ["ApiSection", "ConsoleSection", "CredentialsSection", "GrpcSection"]
+__all__ = ["ApiSection", "ConsoleSection", "CredentialsSection", "DeliverySection", "GrpcSection"]
 
 
 class ApiSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -56,3 +56,18 @@ class CredentialsSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     interval_s: Annotated[float, Meta(description="from a renewal to the next")] = 3_600
     attempts: Annotated[int, Meta(description="of one renewal")] = 5
     retry_interval_s: Annotated[float, Meta(description="between two attempts")] = 60
+
+
+class DeliverySection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Subscriptions that are delivered, in the main process."""
+
+    enabled: Annotated[bool, Meta(description="whether `gristmill up` delivers; what changes meanwhile is kept")] = True
+    allow: Annotated[
+        tuple[str, ...], Meta(description="inner hosts or networks that webhooks may lead to, HOST[:PORT] or NETWORK")
+    ] = ()
+    ports: Annotated[tuple[int, ...], Meta(description="ports that webhooks may lead to on any host")] = (80, 443)
+    timeout_s: Annotated[float, Meta(gt=0, le=60, description="until a receiver must have answered")] = 15
+    retries_s: Annotated[
+        tuple[Annotated[float, Meta(ge=0)], ...],
+        Meta(min_length=1, description="pauses before the retries of a receiver that fails; then it is paused"),
+    ] = (5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)

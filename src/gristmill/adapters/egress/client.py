@@ -1,8 +1,9 @@
-"""GET over HTTP/1.1 with every address checked before it is connected to.
+"""GET and POST over HTTP/1.1 with every address checked before it is connected to.
 
 For each hop: parse, resolve once, judge all addresses, connect to one of those that were judged (so a name server that
 answers differently the second time is never asked again), verify TLS against the name, read at most so many bytes. A
-connection serves one hop: pictures come from many hosts, and a kept connection would outlive its check.
+connection serves one hop: pictures come from many hosts, and a kept connection would outlive its check. A POST is one
+hop: whoever signed its body has named one receiver.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cached_property
 from importlib import import_module
@@ -23,7 +24,7 @@ from prometheus_client import REGISTRY, CollectorRegistry, Counter
 from gristmill.adapters.egress.address_core import AddressPolicy
 from gristmill.adapters.egress.url_core import Target, UrlRefused, parse_url
 from gristmill.domain.errors import Unavailable
-from gristmill.ports.egress import Answer, Refused
+from gristmill.ports.egress import Answer, Refused, Sent
 
 __all__ = ["EgressLimits", "EgressMetrics", "GuardedEgress", "Resolve", "resolve_host"]
 
@@ -34,6 +35,7 @@ ADDRESSES_TRIED_MAX = 4
 """Of one host, until one accepts."""
 
 READ_BYTES = 65_536
+RETRY_AFTER_DIGITS_MAX = 6
 INTERIM_ANSWERS_MAX = 8
 """Answers of status 1xx before the real one."""
 
@@ -91,6 +93,36 @@ class GuardedEgress:
         self._metrics.ended.labels(outcome).inc()
         return answer
 
+    async def post(self, url: str, body: bytes, *, headers: Mapping[str, str]) -> Sent | Refused:
+        """Send with POST; see `ports.egress.Sender`."""
+        try:
+            async with asyncio.timeout(self._limits.total_s):
+                answer = await self._send(url, body, headers)
+        except (OSError, TimeoutError, self._protocol_error) as error:
+            self._metrics.ended.labels("unavailable").inc()
+            # Without the address: its path may hold a secret of the receiver.
+            raise Unavailable("no answer", advice=_tell(error)) from error
+        self._metrics.ended.labels(answer.reason if isinstance(answer, Refused) else "ok").inc()
+        return answer
+
+    async def _send(self, url: str, body: bytes, headers: Mapping[str, str]) -> Sent | Refused:
+        try:
+            target = parse_url(url)
+        except UrlRefused as error:
+            return Refused("bad_url", str(error))
+        addresses = await self._look_up(target)
+        refused = self._policy.judge(target, addresses)
+        if refused is not None:
+            return refused
+        async with self._connect(target, addresses[:ADDRESSES_TRIED_MAX]) as (reader, writer):
+            exchange = _Exchange(self._h11, reader)
+            writer.write(exchange.ask(target, body=body, headers=headers))
+            await writer.drain()
+            return await exchange.read_status()
+
+    async def _look_up(self, target: Target) -> Sequence[str]:
+        return [target.host] if target.is_address else list(await self._resolve(target.host, target.port))
+
     async def _follow(self, url: str, bytes_max: int) -> Answer | Refused:
         for _ in range(REDIRECTS_MAX + 1):
             try:
@@ -105,10 +137,7 @@ class GuardedEgress:
 
     async def _hop(self, target: Target, bytes_max: int) -> Answer | Refused | str:
         """Return the answer of one hop, or the address that it redirects to."""
-        if target.is_address:
-            addresses: Sequence[str] = [target.host]
-        else:
-            addresses = list(await self._resolve(target.host, target.port))
+        addresses = await self._look_up(target)
         refused = self._policy.judge(target, addresses)
         if refused is not None:
             return refused
@@ -160,11 +189,22 @@ class _Exchange:
         self._reader = reader
         self._connection = h11.Connection(h11.CLIENT)
 
-    def ask(self, target: Target) -> bytes:
-        headers = [("host", target.authority), ("user-agent", USER_AGENT), *HEADERS_SENT]
-        request = self._h11.Request(method="GET", target=target.path, headers=headers)
-        sent: bytes = self._connection.send(request) + self._connection.send(self._h11.EndOfMessage())
-        return sent
+    def ask(self, target: Target, *, body: bytes | None = None, headers: Mapping[str, str] | None = None) -> bytes:
+        lines = [("host", target.authority), ("user-agent", USER_AGENT), *HEADERS_SENT, *(headers or {}).items()]
+        if body is None:
+            request, parts = self._h11.Request(method="GET", target=target.path, headers=lines), []
+        else:
+            lines.append(("content-length", str(len(body))))
+            request = self._h11.Request(method="POST", target=target.path, headers=lines)
+            parts = [self._h11.Data(data=body)]
+        return b"".join(self._connection.send(part) for part in (request, *parts, self._h11.EndOfMessage()))
+
+    async def read_status(self) -> Sent:
+        head = await self._read_head()
+        asked = next((value for name, value in head.headers if name == b"retry-after"), b"").strip()
+        # A date is left to the schedule: whose clock it is meant by is not known.
+        is_number = asked.isdigit() and len(asked) <= RETRY_AFTER_DIGITS_MAX
+        return Sent(head.status_code, float(asked) if is_number else 0.0)
 
     async def read(self, target: Target, bytes_max: int) -> Answer | Refused | str:
         head = await self._read_head()

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from gristmill.domain.contribution import decide_labels
 from gristmill.domain.front.label_fact import StandingLabel
 from gristmill.domain.front.standing import decide_status, fields_of, latest_runs, stand
 from gristmill.domain.item import thaw
+from gristmill.domain.times import is_calendar_time, write_time
 from gristmill.ports.delivery import KnownItem
 
-__all__ = ["NAMES", "compute_columns", "compute_document", "write_time"]
+__all__ = ["NAMES", "compute_columns", "compute_document"]
 
 NAMES = (
     "item_id",
@@ -41,6 +41,8 @@ GROUPS = frozenset({"labels", "fields", "standard", "ext"})
 def compute_document(known: KnownItem) -> dict[str, Any]:
     """Return an item with the labels that hold; what it does not have is left out."""
     item, runs = known.item, latest_runs(known.runs)
+    created_at_ms = item.created_at_ms
+    has_time = created_at_ms is not None and is_calendar_time(created_at_ms)
     given = frozenset(label.val for run in runs for label in run.labels)
     labels = stand(known.runs, decide_labels(item.item_id, known.shared, given=given), known.facts)
     document = {
@@ -53,7 +55,7 @@ def compute_document(known: KnownItem) -> dict[str, Any]:
         "status": decide_status(known.runs),
         "text": item.text,
         "author": item.author,
-        "created_at": None if item.created_at_ms is None else write_time(item.created_at_ms),
+        "created_at": write_time(created_at_ms or 0) if has_time else None,
         "labels": _holding(labels),
         "fields": fields_of(runs),
         "standard": thaw(item.fields),
@@ -71,11 +73,6 @@ def compute_columns(document: Mapping[str, Any]) -> dict[str, Any]:
         elif name not in ENVELOPE:
             columns[name] = value
     return columns
-
-
-def write_time(at_ms: int) -> str:
-    """Return a moment in RFC 3339."""
-    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _spread(group: str, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,11 +14,12 @@ from typing import Any
 
 import msgspec
 
-from gristmill.deliver.core.document import compute_columns, compute_document, write_time
+from gristmill.deliver.core.document import compute_columns, compute_document
 from gristmill.deliver.core.selecting import Selector
 from gristmill.domain.delivery import Point, Subscription
 from gristmill.domain.ids import ItemId
 from gristmill.domain.run import Event
+from gristmill.domain.times import write_time
 from gristmill.ports.delivery import Change, KnownItem, SentColumns
 
 __all__ = ["DATA_BYTES_MAX", "Message", "View", "compute_view", "decide_messages", "make_test_message"]
@@ -35,7 +36,8 @@ POSITION_DIGITS = 20
 
 FINAL_EVENT = "run.ended"
 
-_encode = msgspec.json.Encoder(order="deterministic").encode
+_encode = msgspec.json.Encoder().encode
+_encode_sorted = msgspec.json.Encoder(order="deterministic").encode
 
 
 class View(msgspec.Struct, frozen=True):
@@ -80,6 +82,7 @@ def decide_messages(
     *,
     is_again: Callable[[Change], bool],
     is_unsure: Callable[[Change], bool],
+    again_mark: str = "",
 ) -> list[Message]:
     """Return what the receiver must be told, in the order of the last change of each item.
 
@@ -87,6 +90,7 @@ def decide_messages(
         views: the items of the changes; one that is gone is absent.
         sent: what the receiver has.
         is_again: whether a change is to be told whatever the receiver has.
+        again_mark: ends the ids of what is told again.
         is_unsure: whether the receiver may have more than `sent` says, since an answer of it was lost.
     """
     last: dict[ItemId, tuple[Change, Event]] = {}
@@ -105,10 +109,11 @@ def decide_messages(
     for item_id, (change, event) in last.items():
         view, has = views.get(item_id), sent.get(item_id)
         if view is not None and selector.wants(view.document):
-            must = item_id in again or item_id in unsure
-            message = _tell(subscription, selector, view, has, event, must=must)
-            if message is not None:
-                messages.append(message)
+            chosen = selector.choose(view.columns)
+            digests = {name: view.digests[name] for name in chosen}
+            if digests != has or item_id in again or item_id in unsure:
+                mark = again_mark if item_id in again else ""
+                messages.append(_tell(subscription, view, chosen, digests, before=has or {}, event=event, mark=mark))
         elif has is not None or (
             item_id in unsure and view is not None and view.document["tenant"] == subscription.tenant
         ):
@@ -126,20 +131,16 @@ def make_test_message(subscription: Subscription, *, at_ms: int) -> Message:
 
 def _tell(
     subscription: Subscription,
-    selector: Selector,
     view: View,
-    has: SentColumns | None,
-    event: Event,
+    fields: dict[str, Any],
+    digests: dict[str, str],
     *,
-    must: bool,
-) -> Message | None:
-    fields = selector.choose(view.columns)
-    digests = {name: view.digests[name] for name in fields}
-    if has is not None and digests == has and not must:
-        return None
-    before = has or {}
+    before: SentColumns,
+    event: Event,
+    mark: str,
+) -> Message:
     item_id, position = view.known.item.item_id, view.known.position
-    event_id = f"{position}-{item_id}-{_digest(digests)}"
+    event_id = f"{position}-{item_id}-{_digest(digests)}{mark}"
     data = {
         "event_id": event_id,
         "item_id": str(item_id),
@@ -153,10 +154,12 @@ def _tell(
         "cause": _cause_of(event),
     }
     body = _envelope(subscription, event_id, CHANGED, at_ms=event.at_ms, item_id=item_id, position=position)
-    if len(_encode(data)) > DATA_BYTES_MAX:
+    encoded = _encode(data)
+    if len(encoded) > DATA_BYTES_MAX:
         del data["fields"]
+        encoded = _encode(data)
         body["dataref"] = f"/v1/items/{item_id}"
-    return Message(event_id, item_id, position, _encode(body | {"data": data}), digests)
+    return Message(event_id, item_id, position, _encode(body | {"data": msgspec.Raw(encoded)}), digests)
 
 
 def _leave(subscription: Subscription, item_id: ItemId, position: int, has: SentColumns, event: Event) -> Message:
@@ -210,4 +213,4 @@ def _cause_of(event: Event) -> dict[str, str]:
 
 
 def _digest(value: Any) -> str:
-    return hashlib.blake2b(_encode(value), digest_size=DIGEST_BYTES).hexdigest()
+    return hashlib.blake2b(_encode_sorted(value), digest_size=DIGEST_BYTES).hexdigest()

@@ -21,6 +21,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         why: of a status that is not active, for a person.
         position: every change up to it is with the receiver.
         again_upto: changes up to it are sent even where the receiver has them already.
+        replays: how often somebody has asked for that; what is told again has new ids, or receivers would drop it.
         secret: signs requests; empty where nothing is signed.
         old_secret: signs too, until `old_secret_until_ms`.
         failures: rounds in a row that brought nothing to the receiver.
@@ -37,6 +38,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""
     position: int = 0
     again_upto: int = 0
+    replays: int = 0
     secret: str = ""
     old_secret: str = ""
     old_secret_until_ms: int = 0

@@ -19,7 +19,7 @@ from gristmill.adapters.media import (
 )
 from gristmill.runtime.settings import MediaSection
 
-__all__ = ["build_fetcher", "build_reader", "find_image_model"]
+__all__ = ["egress_metrics", "build_fetcher", "build_reader", "find_image_model"]
 
 
 def build_fetcher(media: MediaSection) -> GuardedFetcher | NothingInstalled:
@@ -33,7 +33,7 @@ def build_fetcher(media: MediaSection) -> GuardedFetcher | NothingInstalled:
         return NothingInstalled()
     limits = FetchLimits(bytes_max=media.image_bytes_max, bodies=media.fetches)
     folder = Path(media.folder) if media.folder else None
-    egress = GuardedEgress(policy, metrics=_egress_metrics())
+    egress = GuardedEgress(policy, metrics=egress_metrics())
     return GuardedFetcher(egress, clock=SystemClock(), folder=folder, limits=limits)
 
 
@@ -52,7 +52,8 @@ def find_image_model() -> OpenNsfw:
 
 # Engines of one process count together: a name can be registered once.
 @cache
-def _egress_metrics() -> EgressMetrics:
+def egress_metrics() -> EgressMetrics:
+    """Return what this process counts of its outgoing connections."""
     return EgressMetrics()
 
 

@@ -9,6 +9,7 @@ from typing import Protocol
 from gristmill.ports.cache import Cache
 from gristmill.ports.clock import Clock
 from gristmill.ports.definitions import Definitions
+from gristmill.ports.delivery import Changes, Deliveries
 from gristmill.ports.front import Front
 from gristmill.ports.log import Log
 from gristmill.ports.state import State
@@ -35,6 +36,12 @@ class Store(Protocol):
 
     @property
     def definitions(self) -> Definitions: ...
+
+    @property
+    def changes(self) -> Changes: ...
+
+    @property
+    def deliveries(self) -> Deliveries: ...
 
     async def close(self) -> None: ...
 

@@ -13,6 +13,7 @@ from gristmill.ports.clock import Clock
 from gristmill.runtime.background import BackgroundService, Rhythm
 from gristmill.runtime.background.credentials import CredentialRenewal
 from gristmill.runtime.background.metrics import last_success_gauge
+from gristmill.runtime.delivery import DeliveryFace
 from gristmill.runtime.faces.board import HealthBoard
 from gristmill.runtime.faces.greeting import Greet, greet
 from gristmill.runtime.retention import RetentionFace
@@ -87,6 +88,10 @@ class Faces:
             retention = RetentionFace(spec, clock)
             self._board.background.append(retention.service)
             self._faces.append(retention)
+        if spec.settings.delivery.enabled:
+            delivery = DeliveryFace(spec, clock)
+            self._board.background.append(delivery.service)
+            self._faces.append(delivery)
         if spec.settings.grpc.enabled != "off":
             self._add_rpc(spec, registry)
 
