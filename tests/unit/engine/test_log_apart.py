@@ -9,6 +9,8 @@ import msgspec
 from gristmill.adapters.memory import MemoryStore
 from gristmill.domain.commit import Fenced
 from gristmill.domain.ids import compute_run_id
+from gristmill.domain.log import Diagnosis
+from gristmill.engine.core.recovery import Recover, RecoveryPolicy, decide_failure
 from gristmill.testing.contracts.backend import make_commit
 from tests.dispatching import FakeClock
 from tests.serving import ECHO, Bench
@@ -55,6 +57,24 @@ async def test_P4_the_former_holder_of_a_record_that_came_again_is_fenced() -> N
     await bench.log.release([former.lease])
     (delivery,) = await bench.claim()
     await bench.send([delivery])
+    (ended,) = await bench.receive(1)
+    assert ended.accepted
+    late = make_commit(9, lease=former.lease, accept=False)
+    assert await bench.state.commit([late]) == [Fenced()]
+    await bench.engine.stop()
+
+
+async def test_P4_the_former_holder_of_a_record_that_was_moved_to_recovery_is_fenced() -> None:
+    bench = bench_apart()
+    await bench.start()
+    await bench.world.append("posts", "a")
+    (former,) = await bench.claim()
+    lost = Diagnosis(error_class="lost", error_text="no result of its engine")
+    policy = RecoveryPolicy(delay_ms=0)
+    move = decide_failure(former, lost, recovery_topic="G.recovery", policy=policy, owner="engine-9", now_ms=0)
+    assert isinstance(move, Recover)
+    assert await bench.log.accept([former.lease], then=[(move.topic, move.record)]) == [True]
+    await bench.send(await bench.claim("G.recovery"))
     (ended,) = await bench.receive(1)
     assert ended.accepted
     late = make_commit(9, lease=former.lease, accept=False)

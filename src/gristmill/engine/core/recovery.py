@@ -9,6 +9,7 @@ Headers of a recovery record (`gristmill-` in front of each):
 
     origin-topic, origin-offset, arrived-at-ms    the record as it first came
     recovery                                      which recovery this is, from 1
+    recovered-offsets                             where earlier recoveries stood on this topic, comma between them
     plans                                         plan keys that failed, comma between them; only they run again
     error                                         class and text of the last failure
     history                                       JSON list of [at_ms, owner, error_text], one entry a failure
@@ -18,7 +19,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gristmill.domain.log import Delivery, Diagnosis, NewRecord
+from gristmill.domain.log import Delivery, Diagnosis, Lease, NewRecord
 
 __all__ = [
     "GiveUp",
@@ -28,6 +29,7 @@ __all__ = [
     "cut_error_text",
     "decide_failure",
     "diagnose_crash",
+    "earlier_places",
     "read_origin",
 ]
 
@@ -35,6 +37,9 @@ PREFIX = "gristmill-"
 ERROR_TEXT_BYTES_MAX = 2_048
 HISTORY_TEXT_CHARS_MAX = 512
 HISTORY_ENTRIES_MAX = 16
+
+EPOCH_MAX = 1 << 62
+"""Above any epoch that a lease can have: who is fenced with it never holds the record again."""
 
 History = tuple[tuple[int, str, str], ...]
 
@@ -60,6 +65,7 @@ class Origin(msgspec.Struct, frozen=True, gc=False):
         recovery: 0 for a record on its own topic, else which recovery it is.
         plans: plan keys that must run again; empty means all of the generator's.
         history: earlier failures.
+        recovered: offsets of earlier recoveries on the recovery topic.
     """
 
     topic: str
@@ -68,6 +74,7 @@ class Origin(msgspec.Struct, frozen=True, gc=False):
     recovery: int = 0
     plans: tuple[str, ...] = ()
     history: History = ()
+    recovered: tuple[int, ...] = ()
 
 
 class Recover(msgspec.Struct, frozen=True):
@@ -102,6 +109,7 @@ def read_origin(delivery: Delivery, *, recovery_topic: str) -> Origin:
             recovery=int(headers[f"{PREFIX}recovery"]),
             plans=tuple(plan for plan in headers[f"{PREFIX}plans"].split(",") if plan),
             history=msgspec.json.decode(headers[f"{PREFIX}history"], type=History),
+            recovered=tuple(int(part) for part in headers.get(f"{PREFIX}recovered-offsets", "").split(",") if part),
         )
     except (KeyError, ValueError, msgspec.DecodeError):
         return itself
@@ -123,6 +131,7 @@ def decide_failure(
         f"{PREFIX}origin-offset": str(origin.offset),
         f"{PREFIX}arrived-at-ms": str(origin.arrived_at_ms),
         f"{PREFIX}recovery": str(origin.recovery + 1),
+        f"{PREFIX}recovered-offsets": ",".join(map(str, _recovered_with(origin, delivery.lease.offset))),
         f"{PREFIX}plans": ",".join(diagnosis.plans),
         f"{PREFIX}error": cut_error_text(f"{diagnosis.error_class}: {text}"),
         f"{PREFIX}history": msgspec.json.encode(history).decode(),
@@ -131,11 +140,26 @@ def decide_failure(
     return Recover(recovery_topic, NewRecord(delivery.value, delivery.key, headers, due_at_ms))
 
 
+def earlier_places(origin: Origin, lease: Lease) -> list[Lease]:
+    """Return a lease above all others for each place where a recovered record stood before.
+
+    The log has ended it there, so nobody can hold it again; but whoever held it may still be about to write.
+    """
+    if not origin.recovery:
+        return []
+    places = [(origin.topic, origin.offset), *((lease.topic, offset) for offset in origin.recovered)]
+    return [Lease(topic, lease.group, offset, lease.owner, EPOCH_MAX) for topic, offset in places]
+
+
 def diagnose_crash(delivery: Delivery, *, recovery_topic: str) -> Diagnosis:
     """Return the diagnosis of a record that was being worked on each time its engine died."""
     origin = read_origin(delivery, recovery_topic=recovery_topic)
     text = f"the engine died {delivery.attempt - 1} times while it worked on this record"
     return Diagnosis(error_class="crashed", error_text=text, plans=origin.plans, history=origin.history)
+
+
+def _recovered_with(origin: Origin, offset: int) -> tuple[int, ...]:
+    return (*origin.recovered, offset) if origin.recovery else ()
 
 
 def cut_error_text(text: str) -> str:

@@ -13,7 +13,7 @@ from gristmill.domain.frame import Frame
 from gristmill.domain.ids import ItemId, compute_run_id
 from gristmill.domain.intake import LeftOut, MappedRecord, Violations
 from gristmill.domain.log import Delivery, Diagnosis
-from gristmill.engine.core.recovery import Origin, cut_error_text, read_origin
+from gristmill.engine.core.recovery import Origin, cut_error_text, earlier_places, read_origin
 from gristmill.engine.settings import recovery_topic_of
 from gristmill.engine.work.record import Todo, Work
 from gristmill.plans.plan import Generator
@@ -128,15 +128,16 @@ class Admission:
     async def _leave_out_ended(self, works: Sequence[Work]) -> None:
         """Drop the Runs that ended well at an earlier delivery; a fresh record has none.
 
-        Where the log is apart from the state, earlier holders are fenced off first: what they have not written by now
-        they never will.
+        Where the log is apart from the state, earlier holders are fenced off first, those of the places where a
+        recovered record stood before among them: what they have not written by now they never will.
         """
         again = [work for work in works if _is_again(work)]
         if not again:
             return
         if "shares_log" not in self._state.capabilities:
             until_ms = self._clock.now_ms() + FENCE_MS
-            await self._state.fence([work.delivery.lease for work in again], until_ms=until_ms)
+            places = [lease for work in again for lease in earlier_places(work.origin, work.delivery.lease)]
+            await self._state.fence([*(work.delivery.lease for work in again), *places], until_ms=until_ms)
         ended = await self._state.ended([todo.run_id for work in again for todo in work.todos])
         for work in again:
             work.todos = tuple(todo for todo in work.todos if todo.run_id not in ended)

@@ -17,6 +17,9 @@ RECORDS_MAX = 24
 INPUTS = 12
 """Records share so many input ids, so that items come twice and at once."""
 
+FREEZE_US_MAX = 70_000_000
+"""Longer than a dispatcher waits for the result of an engine that is connected."""
+
 Act = Literal["kill", "vanish", "freeze", "slow", "cut", "stop", "wall", "outage"]
 """What may be done to a group. `vanish` is a death that nobody tells of: no connection ends, no lock is let go."""
 
@@ -94,6 +97,8 @@ def draw_scenario(seed: int) -> Scenario:
 def _draw_deed(chance: random.Random) -> Deed:
     act: Act = chance.choice(get_args(Act))
     amount_us = chance.choice((200_000, 1_500_000, 5_000_000))
+    if act == "freeze" and chance.random() < 0.3:
+        amount_us = FREEZE_US_MAX
     if act == "wall":
         amount_us = chance.choice((-5_000_000, 1_000_000, 10_000_000, 3_600_000_000))
     return Deed(chance.randrange(100_000, CALM_US), act, chance.randrange(TARGETS), amount_us)

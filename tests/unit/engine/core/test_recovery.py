@@ -9,6 +9,7 @@ import pytest
 
 from gristmill.domain.log import Delivery, Diagnosis, Lease, NewRecord
 from gristmill.engine.core.recovery import (
+    EPOCH_MAX,
     GiveUp,
     Origin,
     Recover,
@@ -16,6 +17,7 @@ from gristmill.engine.core.recovery import (
     cut_error_text,
     decide_failure,
     diagnose_crash,
+    earlier_places,
     read_origin,
 )
 
@@ -70,6 +72,20 @@ def test_after_three_recoveries_the_record_is_given_up_with_its_history() -> Non
     assert isinstance(last, GiveUp)
     assert last.diagnosis.error_text == "ValueError: x"
     assert [entry[0] for entry in last.diagnosis.history] == [0, 1, 2, 7]
+
+
+def test_a_recovered_record_knows_every_place_where_it_stood_before() -> None:
+    delivery = make_delivery()
+    assert earlier_places(read_origin(delivery, recovery_topic=TOPIC), delivery.lease) == []
+    for number in range(3):
+        decision = decide(delivery)
+        assert isinstance(decision, Recover)
+        delivery = come_again(decision.record, offset=100 + number)
+        lease = delivery.lease
+        places = earlier_places(read_origin(delivery, recovery_topic=TOPIC), lease)
+        stood = [("posts", 17), *((TOPIC, offset) for offset in range(100, 100 + number))]
+        assert [(place.topic, place.offset) for place in places] == stood
+        assert all(place.group == lease.group and place.epoch == EPOCH_MAX for place in places)
 
 
 def test_headers_of_recovery_count_on_the_recovery_topic_only() -> None:
