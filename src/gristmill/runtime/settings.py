@@ -53,6 +53,10 @@ class MainSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         Seconds, Meta(description="a process that has not answered for so long is killed and started again; 0: never")
     ] = 60
     shutdown_drain_timeout_s: Annotated[Seconds, Meta(description="records under way may finish after SIGTERM")] = 300
+    children_nice: Annotated[
+        int,
+        Meta(ge=0, le=19, description="how far dispatcher and engines stand back behind main, which people wait for"),
+    ] = 5
     gc_interval_s: Annotated[Seconds, Meta(description="between two full garbage collections of a process")] = 28_800
     gc_jitter_s: Annotated[Seconds, Meta(description="drawn once and added to the interval")] = 900
     log_level: Annotated[Literal["debug", "info", "warning", "error"], Meta(description="least level logged")] = "info"

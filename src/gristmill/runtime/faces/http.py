@@ -34,6 +34,8 @@ from gristmill.runtime.faces.board import HealthBoard
 from gristmill.runtime.faces.first_token import is_locked_out, make_first_token
 from gristmill.runtime.faces.greeting import Greet, greet
 from gristmill.runtime.faces.web import WebServer, bind, is_loopback
+from gristmill.runtime.garbage import settle_heap
+from gristmill.runtime.processes.switching import switch_often
 from gristmill.runtime.spec import GroupSpec
 from gristmill.runtime.telemetry import render_metrics
 
@@ -91,6 +93,7 @@ class HttpFace:
         if await is_locked_out(self._store.front.tokens):
             _log.warning("every token was revoked: make one with `gristmill token create NAME --role admin`")
         await self._sources.refresh()
+        switch_often()
         await self._web.start()
         self._address.write_text(f"{self.url}\n", encoding="utf-8")
         if not is_loopback(self._bound):
@@ -120,10 +123,14 @@ class HttpFace:
     async def _run(self) -> None:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._ids.run())
-            tasks.create_task(warm_up(self._scorer, self._registry))
+            tasks.create_task(self._warm_up())
             tasks.create_task(self._sources.run())
             tasks.create_task(self._backlog.run())
             tasks.create_task(self._web.join())
+
+    async def _warm_up(self) -> None:
+        await warm_up(self._scorer, self._registry)
+        settle_heap()
 
     def _make_services(self, registry: Registry, scorer: Scorer) -> Services:
         store, generators = self._store, {one.type: one for one in self._spec.generators}

@@ -15,7 +15,7 @@ from gristmill.runtime.composition.members import Member
 from gristmill.runtime.composition.stores import open_store
 from gristmill.runtime.garbage import collect_periodically, settle_heap
 from gristmill.runtime.processes.channel import Begin, Channel, Drain, Drained, Halt, Probe, Probed
-from gristmill.runtime.processes.switching import switch_often
+from gristmill.runtime.processes.switching import give_way, switch_often
 
 __all__ = ["LINK_SOCKET", "Stage"]
 
@@ -49,6 +49,7 @@ class Stage:
             self.member = assemble_engine(begin.spec, store, owner=owner, link=link)
         settle_heap()
         switch_often()
+        give_way(self._settings.main.children_nice)
 
     async def play(self, channel: Channel) -> int | None:
         """Do what main says until it says stop; return the exit code, or None when main is gone."""
