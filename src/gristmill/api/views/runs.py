@@ -9,7 +9,7 @@ import msgspec
 from gristmill.api.views.labels import LabelView, view_label
 from gristmill.domain.commit import StoredRun
 from gristmill.domain.front.label_fact import StandingLabel
-from gristmill.domain.front.standing import fields_of, strip_findings
+from gristmill.domain.front.standing import fields_of
 from gristmill.domain.run import Event, RunStatus, TaskReport, TaskStatus
 from gristmill.domain.times import write_time
 
@@ -17,8 +17,6 @@ __all__ = [
     "EventView",
     "RunView",
     "TaskView",
-    "fields_of",
-    "strip_findings",
     "view_event",
     "view_run",
     "view_task",

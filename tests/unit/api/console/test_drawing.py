@@ -8,7 +8,14 @@ import pytest
 
 from gristmill.api.console.graph.bars import draw_bars, draw_share, draw_span
 from gristmill.api.console.graph.drawing import STATUS_WORDS, draw_plan, show_duration
-from gristmill.api.console.graph.picture_core import Arrow, DrawnTask, Picture, Shown, picture_plan, picture_run
+from gristmill.api.console.graph.drawn_core import (
+    Arrow,
+    DrawnPlan,
+    DrawnTask,
+    Shown,
+    compose_drawn_plan,
+    compose_drawn_run,
+)
 from gristmill.domain.commit import StoredRun
 from gristmill.domain.ids import ItemId, RunId
 from gristmill.domain.run import TaskReport
@@ -47,36 +54,36 @@ def parse(svg: str) -> ElementTree.Element:
     return ElementTree.fromstring(svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1))
 
 
-def test_a_run_is_pictured_over_the_graph_it_ran_on() -> None:
-    picture = picture_run(RUN, GRAPH)
-    assert [(arrow.source, arrow.target, arrow.kind) for arrow in picture.arrows] == [
+def test_a_run_is_drawn_over_the_graph_it_ran_on() -> None:
+    drawn = compose_drawn_run(RUN, GRAPH)
+    assert [(arrow.source, arrow.target, arrow.kind) for arrow in drawn.arrows] == [
         (0, 1, "requires"),
         (1, 2, "after"),
         (0, 2, "prefers"),
         (0, 3, "requires"),
         (2, 3, "after_any"),
     ]
-    assert [arrow.is_optional for arrow in picture.arrows] == [False, False, True, False, True]
-    assert picture.tasks[1] == DrawnTask("t1", "done", "gate", "1", 1, 10, 5)
+    assert [arrow.is_optional for arrow in drawn.arrows] == [False, False, True, False, True]
+    assert drawn.tasks[1] == DrawnTask("t1", "done", "gate", "1", 1, 10, 5)
 
 
 @pytest.mark.parametrize("changes", [{"plan_version": 2}, {"tasks": RUN.tasks[:3]}, {"tasks": ()}])
 def test_a_run_of_another_version_has_tasks_and_no_edges(changes: dict[str, object]) -> None:
     run = msgspec.structs.replace(RUN, **changes)
-    picture = picture_run(run, GRAPH)
-    assert (picture.has_edges, picture.arrows) == (False, ())
-    assert [task.name for task in picture.tasks] == [task.task for task in run.tasks]
-    assert picture_run(run, None) == picture
-    assert len(parse(draw_plan(picture, name="g")).findall(f"{SVG}g")) == len(run.tasks)
+    drawn = compose_drawn_run(run, GRAPH)
+    assert (drawn.has_edges, drawn.arrows) == (False, ())
+    assert [task.name for task in drawn.tasks] == [task.task for task in run.tasks]
+    assert compose_drawn_run(run, None) == drawn
+    assert len(parse(draw_plan(drawn, name="g")).findall(f"{SVG}g")) == len(run.tasks)
 
 
-def test_a_plan_is_pictured_without_a_run() -> None:
-    assert {task.status for task in picture_plan(GRAPH).tasks} == {"planned"}
-    assert "gate" in draw_plan(picture_plan(GRAPH), name="g")
+def test_a_plan_is_drawn_without_a_run() -> None:
+    assert {task.status for task in compose_drawn_plan(GRAPH).tasks} == {"planned"}
+    assert "gate" in draw_plan(compose_drawn_plan(GRAPH), name="g")
 
 
 def test_every_task_is_drawn_once_and_every_edge_too() -> None:
-    svg = parse(draw_plan(picture_run(RUN, GRAPH), name="g"))
+    svg = parse(draw_plan(compose_drawn_run(RUN, GRAPH), name="g"))
     names = [text.text for text in svg.iter(f"{SVG}text") if text.get("class") == "task-name"]
     assert sorted(str(name) for name in names) == ["t0", "t1", "t2", "t3"]
     arrows = [path.get("class") for path in svg.findall(f"{SVG}path")]
@@ -85,7 +92,7 @@ def test_every_task_is_drawn_once_and_every_edge_too() -> None:
 
 
 def test_a_drawing_has_a_title_and_a_description_for_screen_readers() -> None:
-    svg = parse(draw_plan(picture_run(RUN, GRAPH), name="g"))
+    svg = parse(draw_plan(compose_drawn_run(RUN, GRAPH), name="g"))
     assert svg.get("role") == "img"
     named = {element.get("id"): element.text for element in svg.iter() if element.get("id")}
     title, description = str(svg.get("aria-labelledby")).split()
@@ -95,7 +102,7 @@ def test_a_drawing_has_a_title_and_a_description_for_screen_readers() -> None:
 
 @pytest.mark.parametrize("status", sorted(STATUS_WORDS))
 def test_a_status_is_told_by_word_sign_and_form(status: Shown) -> None:
-    drawn = {one: draw_plan(make_picture(one), name="g") for one in STATUS_WORDS}
+    drawn = {one: draw_plan(make_drawn(one), name="g") for one in STATUS_WORDS}
     assert f"task-{status.replace('_', '-')}" in drawn[status]
     assert STATUS_WORDS[status] in drawn[status]
     signs = {one: re.findall(r'task-sign"[^>]* d="([^"]*)"', svg)[0] for one, svg in drawn.items()}
@@ -104,28 +111,28 @@ def test_a_status_is_told_by_word_sign_and_form(status: Shown) -> None:
 
 def test_a_failed_task_has_a_form_of_its_own() -> None:
     outlines = {
-        one: re.findall(r'task-box" d="([^"]*)"', draw_plan(make_picture(one), name="g"))[0] for one in STATUS_WORDS
+        one: re.findall(r'task-box" d="([^"]*)"', draw_plan(make_drawn(one), name="g"))[0] for one in STATUS_WORDS
     }
     assert len({outlines["done"], outlines["failed"], outlines["skipped"]}) == 3
 
 
 def test_repeated_attempts_are_counted_on_the_box() -> None:
     task = DrawnTask("a", "done", attempts=3, duration_us=7)
-    assert "3×" in draw_plan(Picture("p", 1, (task,), ()), name="g")
-    assert "×" not in draw_plan(make_picture("done"), name="g")
+    assert "3×" in draw_plan(DrawnPlan("p", 1, (task,), ()), name="g")
+    assert "×" not in draw_plan(make_drawn("done"), name="g")
 
 
 def test_names_and_reasons_are_escaped_and_long_names_cut() -> None:
     hostile = '"><script>alert(1)</script>' + "x" * 50
     tasks = (DrawnTask(hostile, "failed", operator=hostile, attempts=1, reason=hostile), DrawnTask("b", "skipped"))
-    svg = draw_plan(Picture(hostile, 1, tasks, (Arrow(0, 1, "requires"),)), name="g")
+    svg = draw_plan(DrawnPlan(hostile, 1, tasks, (Arrow(0, 1, "requires"),)), name="g")
     assert "<script" not in svg
     parse(svg)
     assert "…" in svg
 
 
 def test_a_drawing_needs_no_style_of_its_own() -> None:
-    assert "style" not in draw_plan(picture_run(RUN, GRAPH), name="g")
+    assert "style" not in draw_plan(compose_drawn_run(RUN, GRAPH), name="g")
 
 
 @pytest.mark.parametrize(("us", "shown"), [(0, "0 µs"), (999, "999 µs"), (1_500, "1.5 ms"), (2_500_000, "2.50 s")])
@@ -161,5 +168,5 @@ def test_a_share_of_nothing_is_nothing() -> None:
     assert 'fill" width="50"' in draw_share(1, 2)
 
 
-def make_picture(status: Shown) -> Picture:
-    return Picture("p", 1, (DrawnTask("a", status, attempts=1),), ())
+def make_drawn(status: Shown) -> DrawnPlan:
+    return DrawnPlan("p", 1, (DrawnTask("a", status, attempts=1),), ())

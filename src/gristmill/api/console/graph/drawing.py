@@ -1,4 +1,4 @@
-"""Draws the picture of a plan as SVG.
+"""Draws a plan or a run as SVG.
 
 Status shows in four ways, so that none has to be seen: the word, a sign, the form of the box and its colour. Looks are
 left to classes, since pages allow no style of their own; words that came from outside are escaped. Beside a drawing a
@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from html import escape
 
+from gristmill.api.console.graph.drawn_core import Arrow, DrawnPlan, DrawnTask, Shown
 from gristmill.api.console.graph.layout_core import Box, Layout, Sizes, compute_layout
-from gristmill.api.console.graph.picture_core import Arrow, DrawnTask, Picture, Shown
 
 __all__ = ["STATUS_WORDS", "draw_plan", "show_duration"]
 
@@ -51,27 +51,27 @@ SIGNS: dict[Shown, str] = {
 """Paths in a square of 13 pixels."""
 
 
-def draw_plan(picture: Picture, *, name: str) -> str:
-    """Return the picture as an SVG element.
+def draw_plan(drawn: DrawnPlan, *, name: str) -> str:
+    """Return a plan as an SVG element.
 
     Args:
         name: unique on the page and fit for an id; ids inside begin with it.
     """
-    longest = max((min(len(task.name), NAME_CHARS_MAX) for task in picture.tasks), default=0)
+    longest = max((min(len(task.name), NAME_CHARS_MAX) for task in drawn.tasks), default=0)
     sizes = Sizes(box_width=max(longest, STATUS_CHARS) * CHAR_PX + BOX_PADDING, box_height=BOX_HEIGHT)
-    edges = tuple((arrow.source, arrow.target) for arrow in picture.arrows)
-    if not picture.has_edges:
-        edges = tuple((index, index + 1) for index in range(len(picture.tasks) - 1))
-    layout = _lay_out(len(picture.tasks), edges, sizes)
+    edges = tuple((arrow.source, arrow.target) for arrow in drawn.arrows)
+    if not drawn.has_edges:
+        edges = tuple((index, index + 1) for index in range(len(drawn.tasks) - 1))
+    layout = _lay_out(len(drawn.tasks), edges, sizes)
     size = f'width="{layout.width}" height="{layout.height}" viewBox="0 0 {layout.width} {layout.height}"'
     parts = [
         f'<svg class="plan" {size} role="img" aria-labelledby="{name}-title {name}-desc">',
-        f'<title id="{name}-title">{escape(f"Plan {picture.plan}, version {picture.version}")}</title>',
-        f'<desc id="{name}-desc">{escape(_describe(picture))}</desc>',
+        f'<title id="{name}-title">{escape(f"Plan {drawn.plan}, version {drawn.version}")}</title>',
+        f'<desc id="{name}-desc">{escape(_describe(drawn))}</desc>',
         f'<marker id="{name}-tip" class="plan-tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
         'markerHeight="7" orient="auto-start-reverse"><path d="M0 0.5L7.5 4L0 7.5z"/></marker>',
-        *_draw_arrows(picture, layout, name),
-        *(_draw_task(task, box) for task, box in zip(picture.tasks, layout.boxes, strict=True)),
+        *_draw_arrows(drawn, layout, name),
+        *(_draw_task(task, box) for task, box in zip(drawn.tasks, layout.boxes, strict=True)),
         "</svg>",
     ]
     return "".join(parts)
@@ -92,30 +92,30 @@ def _lay_out(count: int, edges: tuple[tuple[int, int], ...], sizes: Sizes) -> La
     return compute_layout(count, edges, sizes)
 
 
-def _describe(picture: Picture) -> str:
+def _describe(drawn: DrawnPlan) -> str:
     counts: dict[str, int] = {}
-    for task in picture.tasks:
+    for task in drawn.tasks:
         if word := STATUS_WORDS[task.status]:
             counts[word] = counts.get(word, 0) + 1
     told = ", ".join(f"{count} {word}" for word, count in counts.items())
-    return f"{len(picture.tasks)} tasks" + (f": {told}" if told else "") + ". The table beside it says the same."
+    return f"{len(drawn.tasks)} tasks" + (f": {told}" if told else "") + ". The table beside it says the same."
 
 
-def _draw_arrows(picture: Picture, layout: Layout, name: str) -> list[str]:
-    arrows: Sequence[Arrow | None] = picture.arrows if picture.has_edges else [None] * len(layout.ways)
-    drawn: list[str] = []
+def _draw_arrows(drawn: DrawnPlan, layout: Layout, name: str) -> list[str]:
+    arrows: Sequence[Arrow | None] = drawn.arrows if drawn.has_edges else [None] * len(layout.ways)
+    paths: list[str] = []
     for arrow, way in zip(arrows, layout.ways, strict=True):
         if arrow is None:
-            drawn.append(f'<path class="arrow arrow-unknown" d="{_trace(way)}"/>')
+            paths.append(f'<path class="arrow arrow-unknown" d="{_trace(way)}"/>')
             continue
-        source, target = picture.tasks[arrow.source], picture.tasks[arrow.target]
+        source, target = drawn.tasks[arrow.source], drawn.tasks[arrow.target]
         kinds = ["arrow", f"arrow-{arrow.kind.replace('_', '-')}"]
         if arrow.is_optional:
             kinds.append("arrow-optional")
         if "skipped" in (source.status, target.status) or "not_started" in (source.status, target.status):
             kinds.append("arrow-unused")
-        drawn.append(f'<path class="{" ".join(kinds)}" marker-end="url(#{name}-tip)" d="{_trace(way)}"/>')
-    return drawn
+        paths.append(f'<path class="{" ".join(kinds)}" marker-end="url(#{name}-tip)" d="{_trace(way)}"/>')
+    return paths
 
 
 def _trace(way: Sequence[tuple[int, int]]) -> str:

@@ -11,7 +11,7 @@ from msgspec import Meta
 from gristmill.api.calls import Call
 from gristmill.api.console.graph.bars import draw_span
 from gristmill.api.console.graph.drawing import draw_plan, show_duration
-from gristmill.api.console.graph.picture_core import Picture, picture_run
+from gristmill.api.console.graph.drawn_core import DrawnPlan, compose_drawn_run
 from gristmill.api.console.page import Console, Page, Redirect, View, read_form
 from gristmill.api.problems import ProblemRaised, problem
 from gristmill.api.reading import Dossier, decide_status, latest_runs
@@ -20,9 +20,10 @@ from gristmill.api.routes.items import read_visible
 from gristmill.api.routes.labels import judge_label
 from gristmill.api.shapes.judging import ApplyRequest, NegateRequest
 from gristmill.api.views.items import compute_etag
-from gristmill.api.views.runs import strip_findings
 from gristmill.domain.commit import StoredRun
 from gristmill.domain.errors import UsageError
+from gristmill.domain.front.label_fact import LabelFact
+from gristmill.domain.front.standing import strip_findings
 from gristmill.domain.ids import RunId
 from gristmill.domain.item import Item, thaw
 from gristmill.domain.log import StoredRecord
@@ -39,6 +40,8 @@ TEXT_CHARS_MAX = 65_536
 REASON_TAKEN_BACK = "taken back"
 BLANK_FORM = {"act": "", "val": "", "reason": ""}
 FAULT_KINDS = ("validation", "conflict", "precondition-failed")
+FAULT_TEXTS = {"reason": "Give a reason.", "val": "A label is a short name of a to z and hyphens."}
+"""Field of the form -> what is wrong with it, for people."""
 
 
 class _TraceQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,22 +162,22 @@ def _draw_run(console: Console, trace: Trace, run: StoredRun | None) -> dict[str
     if run is None:
         return None
     plan = console.services.registry.plans.get(run.plan)
-    picture = picture_run(run, plan.graph if plan is not None else None)
-    whole_us = max((task.started_after_us + task.duration_us for task in picture.tasks), default=0)
+    drawn = compose_drawn_run(run, plan.graph if plan is not None else None)
+    whole_us = max((task.started_after_us + task.duration_us for task in drawn.tasks), default=0)
     return {
         "run": run,
-        "picture": picture,
-        "graph": Markup(draw_plan(picture, name="graph")),
+        "drawn": drawn,
+        "graph": Markup(draw_plan(drawn, name="graph")),
         "whole": show_duration(whole_us),
-        "tasks": _list_tasks(picture, run, whole_us),
+        "tasks": _list_tasks(drawn, run, whole_us),
         "record": _show_record(trace.records.get(run.position)),
     }
 
 
-def _list_tasks(picture: Picture, run: StoredRun, whole_us: int) -> list[dict[str, Any]]:
+def _list_tasks(drawn: DrawnPlan, run: StoredRun, whole_us: int) -> list[dict[str, Any]]:
     waits: dict[int, list[str]] = {}
-    for arrow in picture.arrows:
-        waits.setdefault(arrow.target, []).append(picture.tasks[arrow.source].name + ("?" if arrow.is_optional else ""))
+    for arrow in drawn.arrows:
+        waits.setdefault(arrow.target, []).append(drawn.tasks[arrow.source].name + ("?" if arrow.is_optional else ""))
     return [
         {
             "task": task,
@@ -186,7 +189,7 @@ def _list_tasks(picture: Picture, run: StoredRun, whole_us: int) -> list[dict[st
             "waits_for": waits.get(index, []),
             "labels": list(dict.fromkeys(label.val for label in run.labels if label.task == task.name)),
         }
-        for index, task in enumerate(picture.tasks)
+        for index, task in enumerate(drawn.tasks)
     ]
 
 
@@ -220,7 +223,7 @@ def _pretty(value: Any) -> str:
     return text if len(text) <= RECORD_CHARS_MAX else f"{text[:RECORD_CHARS_MAX]} …"
 
 
-def _find_judged(dossier: Dossier, val: str) -> Any:
+def _find_judged(dossier: Dossier, val: str) -> LabelFact | None:
     """Return the last word about a label that was just judged, so that it can be taken back at once."""
     return next((fact for fact in reversed(dossier.facts) if fact.val == val), None)
 
@@ -234,13 +237,7 @@ def _tell_fault(error: msgspec.ValidationError | ProblemRaised) -> str:
         faults = error.document.errors or ()
         return "; ".join(fault.message for fault in faults) or error.document.detail or error.document.title
     message, _, place = str(error).partition(" - at `$.")
-    return (
-        "Give a reason."
-        if place.startswith("reason")
-        else "A label is a short name of a to z and hyphens."
-        if place.startswith("val")
-        else message
-    )
+    return FAULT_TEXTS.get(place.rstrip("`"), message)
 
 
 def _status(error: msgspec.ValidationError | ProblemRaised) -> int:

@@ -15,7 +15,7 @@ from gristmill.domain.commit import StoredRun
 from gristmill.domain.run import TaskReport, TaskStatus
 from gristmill.plans.graph import Graph
 
-__all__ = ["Arrow", "DrawnTask", "Picture", "Shown", "picture_plan", "picture_run"]
+__all__ = ["Arrow", "DrawnTask", "DrawnPlan", "Shown", "compose_drawn_plan", "compose_drawn_run"]
 
 Shown = TaskStatus | Literal["planned"]
 """`planned`: a task of a plan that is shown without a run."""
@@ -54,7 +54,7 @@ class Arrow(msgspec.Struct, frozen=True):
         return self.kind in ("prefers", "after_any")
 
 
-class Picture(msgspec.Struct, frozen=True):
+class DrawnPlan(msgspec.Struct, frozen=True):
     """A plan as it is drawn; `has_edges` is False where the graph of its version is not known."""
 
     plan: str
@@ -64,26 +64,26 @@ class Picture(msgspec.Struct, frozen=True):
     has_edges: bool = True
 
 
-def picture_run(run: StoredRun, graph: Graph | None) -> Picture:
-    """Return the picture of a run, over the graph of its plan where that is the one it ran on."""
+def compose_drawn_run(run: StoredRun, graph: Graph | None) -> DrawnPlan:
+    """Return the drawn of a run, over the graph of its plan where that is the one it ran on."""
     reports = {report.task: report for report in run.tasks}
     is_same = graph is not None and graph.version == run.plan_version
     if graph is None or not is_same or {node.name for node in graph.nodes} != reports.keys():
         tasks = tuple(_draw(report) for report in run.tasks)
-        return Picture(run.plan, run.plan_version, tasks, (), has_edges=False)
+        return DrawnPlan(run.plan, run.plan_version, tasks, (), has_edges=False)
     tasks = tuple(
         _draw(reports[node.name], operator=node.operator.name, revision=node.operator.options.revision)
         for node in graph.nodes
     )
-    return Picture(run.plan, run.plan_version, tasks, _find_arrows(graph))
+    return DrawnPlan(run.plan, run.plan_version, tasks, _find_arrows(graph))
 
 
-def picture_plan(graph: Graph) -> Picture:
-    """Return the picture of a plan without a run."""
+def compose_drawn_plan(graph: Graph) -> DrawnPlan:
+    """Return the drawn of a plan without a run."""
     tasks = tuple(
         DrawnTask(node.name, "planned", node.operator.name, node.operator.options.revision) for node in graph.nodes
     )
-    return Picture(graph.key, graph.version, tasks, _find_arrows(graph))
+    return DrawnPlan(graph.key, graph.version, tasks, _find_arrows(graph))
 
 
 def _draw(report: TaskReport, *, operator: str = "", revision: str = "") -> DrawnTask:
