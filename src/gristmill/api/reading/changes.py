@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from gristmill.api.services import Services
-from gristmill.domain.front.access import Principal
+from gristmill.domain.front.access import EVERY_TENANT, Principal
 from gristmill.domain.front.label_fact import LabelFact
 from gristmill.domain.ids import ItemId
 from gristmill.intake.sources.catalogue import KIND
@@ -66,7 +66,7 @@ async def _tokens(services: Services, principal: Principal) -> list[Change]:
     for token in await services.front.tokens.all():
         if not principal.sees(token.tenant):
             continue
-        detail = f"{token.role} of {'every tenant' if token.tenant == '*' else token.tenant}"
+        detail = f"{token.role} of {'every tenant' if token.tenant == EVERY_TENANT else token.tenant}"
         changes.append(Change(kind="token.created", at_ms=token.created_at_ms, subject=token.name, detail=detail))
         if token.revoked_at_ms is not None:
             changes.append(Change(kind="token.revoked", at_ms=token.revoked_at_ms, subject=token.name, detail=detail))

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 
 from gristmill.domain.commit import StoredRun
 from gristmill.domain.contribution import Resolved, decide_labels
 from gristmill.domain.errors import UsageError
 from gristmill.domain.front.label_fact import LabelFact, StandingLabel
-from gristmill.domain.front.standing import WORST_FIRST, Standing, decide_status, latest_runs, stand
+from gristmill.domain.front.standing import given_labels, stand
 from gristmill.domain.ids import ItemId
 from gristmill.domain.item import AppliedLabel, Item
 from gristmill.domain.run import Event
 from gristmill.ports.front import Front
 from gristmill.ports.state import State
 
-__all__ = ["WORST_FIRST", "Dossier", "Standing", "decide_status", "latest_runs", "read_dossier", "stand"]
+__all__ = ["Dossier", "read_dossier"]
 
 
 class Dossier(msgspec.Struct, frozen=True):
@@ -54,9 +52,5 @@ async def read_dossier(state: State, front: Front, item_id: ItemId) -> Dossier:
     runs = await state.runs(item_id)
     shared = (await state.contributions([item_id])).get(item_id, [])
     facts = (await front.facts.of([item_id])).get(item_id, [])
-    labels = decide_labels(item_id, shared, given=_given(runs))
+    labels = decide_labels(item_id, shared, given=frozenset(label.val for label in given_labels(runs)))
     return Dossier(item, runs, await state.events(item_id), shared, labels, facts)
-
-
-def _given(runs: Sequence[StoredRun]) -> frozenset[str]:
-    return frozenset(label.val for run in latest_runs(runs) for label in run.labels)

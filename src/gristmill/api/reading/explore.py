@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 import msgspec
 
-from gristmill.api.reading.dossier import latest_runs
 from gristmill.api.reading.search import (
     FREELY,
     SCANNED_CHARS_MAX,
@@ -24,6 +23,7 @@ from gristmill.api.reading.search import (
     scan_items,
 )
 from gristmill.api.reading.summary_core import Known, Summary, summarise
+from gristmill.domain.front.standing import latest_runs
 from gristmill.domain.ids import ItemId
 from gristmill.ports.front import Front
 from gristmill.ports.state import State

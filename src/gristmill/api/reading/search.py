@@ -14,11 +14,11 @@ from typing import Any
 
 import msgspec
 
-from gristmill.api.reading.dossier import Standing, decide_status, latest_runs, stand
 from gristmill.api.reading.text_core import PIECE_CHARS, cut_text
 from gristmill.domain.commit import StoredRun
 from gristmill.domain.contribution import decide_labels
 from gristmill.domain.front.label_fact import StandingLabel
+from gristmill.domain.front.standing import Standing, decide_status, given_labels, stand
 from gristmill.domain.ids import ItemId
 from gristmill.domain.item import Item
 from gristmill.ports.front import Front
@@ -212,7 +212,7 @@ async def _look_closer(state: State, front: Front, items: Sequence[Item]) -> lis
     found: list[FoundItem] = []
     for item in items:
         runs = runs_of.get(item.item_id, [])
-        given = frozenset(label.val for run in latest_runs(runs) for label in run.labels)
+        given = frozenset(label.val for label in given_labels(runs))
         shared = decide_labels(item.item_id, shared_of.get(item.item_id, []), given=given)
         labels = stand(runs, shared, facts_of.get(item.item_id, []))
         found.append(FoundItem(item, decide_status(runs), labels, runs))

@@ -7,7 +7,6 @@ import hashlib
 from gristmill.api.calls import Call, Parameter
 from gristmill.api.problems import Fault, problem
 from gristmill.api.services import Services
-from gristmill.domain.front.access import EVERY_TENANT
 from gristmill.domain.front.publication import Once
 from gristmill.domain.input_key import TENANT_DEFAULT
 from gristmill.intake.publish import NATIVE, Door
@@ -32,7 +31,7 @@ def find_door(services: Services, call: Call, *, source: str, tenant: str) -> Do
     """
     principal = call.principal
     if not tenant:
-        tenant = TENANT_DEFAULT if principal.tenant == EVERY_TENANT else principal.tenant
+        tenant = principal.own_tenant
     if not principal.sees(tenant):
         raise problem("forbidden", f"tenant {tenant!r}")
     if source in ("", NATIVE):

@@ -36,6 +36,16 @@ class Principal(msgspec.Struct, frozen=True):
         return self.tenant in (EVERY_TENANT, tenant)
 
     @property
+    def sees_every_tenant(self) -> bool:
+        """Whether this caller is confined to no tenant."""
+        return self.tenant == EVERY_TENANT
+
+    @property
+    def own_tenant(self) -> str:
+        """Whose content this caller means without saying so: the default one's where no tenant is its own."""
+        return TENANT_DEFAULT if self.sees_every_tenant else self.tenant
+
+    @property
     def sees_whole(self) -> bool:
         """Whether this caller may know numbers of the whole installation: what has no tenant is the default one's."""
         return self.sees(TENANT_DEFAULT)

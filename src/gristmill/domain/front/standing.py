@@ -9,7 +9,16 @@ from gristmill.domain.commit import StoredRun
 from gristmill.domain.front.label_fact import LabelFact, StandingLabel, decide_standing
 from gristmill.domain.item import AppliedLabel
 
-__all__ = ["WORST_FIRST", "Standing", "decide_status", "fields_of", "latest_runs", "stand", "strip_findings"]
+__all__ = [
+    "WORST_FIRST",
+    "Standing",
+    "decide_status",
+    "fields_of",
+    "given_labels",
+    "latest_runs",
+    "stand",
+    "strip_findings",
+]
 
 Standing = Literal["pending", "done", "skipped", "rejected", "failed"]
 """Where an item stands: the worst of the newest run of each plan; `pending` before the first has ended."""
@@ -23,7 +32,12 @@ def stand(
     runs: Sequence[StoredRun], shared_labels: Sequence[AppliedLabel], facts: Sequence[LabelFact]
 ) -> list[StandingLabel]:
     """Return the labels of an item as they stand."""
-    return decide_standing([*(label for run in latest_runs(runs) for label in run.labels), *shared_labels], facts)
+    return decide_standing([*given_labels(runs), *shared_labels], facts)
+
+
+def given_labels(runs: Sequence[StoredRun]) -> list[AppliedLabel]:
+    """Return the labels that the newest run of each plan has given."""
+    return [label for run in latest_runs(runs) for label in run.labels]
 
 
 def latest_runs(runs: Sequence[StoredRun]) -> list[StoredRun]:

@@ -14,14 +14,13 @@ from gristmill.api.console.graph.bars import draw_bars, draw_share
 from gristmill.api.console.page import Console, Nav, Page, Redirect, View
 from gristmill.api.problems import Fault, problem
 from gristmill.api.reading import Exploration, explore_items
-from gristmill.api.reading.dossier import WORST_FIRST
 from gristmill.api.reading.summary_core import Bar
 from gristmill.api.shapes.lists import ItemQuery
 from gristmill.api.views.rows import COLUMNS, read_columns
 from gristmill.api.views.times import read_time
-from gristmill.domain.front.access import EVERY_TENANT, Principal
+from gristmill.domain.front.access import Principal
+from gristmill.domain.front.standing import WORST_FIRST
 from gristmill.domain.ids import ItemId, day_of
-from gristmill.domain.input_key import TENANT_DEFAULT
 from gristmill.domain.times import is_calendar_time, write_time
 
 __all__ = ["ITEM_PAGES", "ExplorerQuery", "LookupQuery"]
@@ -101,7 +100,7 @@ async def _explore(console: Console, call: Call) -> View:
         reach=_tell_reach(explored),
         statuses=STATUSES,
         plans=sorted(services.registry.plans),
-        sees_all=call.principal.tenant == EVERY_TENANT,
+        sees_all=call.principal.sees_every_tenant,
     )
 
 
@@ -109,7 +108,7 @@ async def _look_up(console: Console, call: Call) -> Redirect:
     """Find an item by what its source calls it."""
     query = dataclasses.replace(call, query=_without_blanks(call)).read_query(LookupQuery)
     caller = call.principal
-    tenant = query.tenant or (TENANT_DEFAULT if caller.tenant == EVERY_TENANT else caller.tenant)
+    tenant = query.tenant or caller.own_tenant
     wanted = query.input_id.strip()
     if wanted and caller.sees(tenant):
         for source in [query.source] if query.source else await _known_sources(console):
@@ -164,7 +163,7 @@ def _list_facets(explored: Exploration, given: dict[str, str], caller: Principal
     summary = explored.summary
     for field in FACETS:
         values = summary.counts.get(field, [])
-        if not values or (field == "tenant" and caller.tenant != EVERY_TENANT):
+        if not values or (field == "tenant" and not caller.sees_every_tenant):
             continue
         parameter = "label" if field == "negated" else field
         sign = "-" if field == "negated" else ""

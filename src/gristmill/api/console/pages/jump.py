@@ -11,9 +11,8 @@ from msgspec import Meta
 from gristmill.api.calls import Call
 from gristmill.api.calls.call import INT64_MAX
 from gristmill.api.console.page import Console, Page, Redirect, View
-from gristmill.domain.front.access import EVERY_TENANT, Principal
+from gristmill.domain.front.access import Principal
 from gristmill.domain.ids import ItemId, RunId
-from gristmill.domain.input_key import TENANT_DEFAULT
 from gristmill.intake.publish import NATIVE
 from gristmill.intake.sources.catalogue import KIND
 
@@ -70,8 +69,7 @@ async def _addresses(console: Console, principal: Principal) -> list[tuple[str, 
     services = console.services
     published = [(one.tenant, one.name) for one in await services.definitions.latest(KIND)]
     sources = dict.fromkeys([NATIVE, *(one.source or one.topic for one in services.generators.values())])
-    tenant = TENANT_DEFAULT if principal.tenant == EVERY_TENANT else principal.tenant
-    tenants = dict.fromkeys([tenant, *(owner for owner, _ in published)])
+    tenants = dict.fromkeys([principal.own_tenant, *(owner for owner, _ in published)])
     known = [*((owner, source) for owner in tenants for source in sources), *published]
     return [address for address in known if principal.sees(address[0])]
 
