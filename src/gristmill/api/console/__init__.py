@@ -28,8 +28,9 @@ How to add a page
 5. Changes are posts of plain forms (`read_form`), with `access="operator"` on the page and `{% if can("operator") %}`
    around the button. Only our own origin may send them. Raise `problem(...)` for what goes wrong: it becomes a page.
 
-The policy allows no inline script and no `style` attribute; one stylesheet (`static/console.css`) and one script serve
-all pages. Every text is escaped; never use the filter `safe`.
+The policy allows no inline script and no `style` attribute. `static/console.css` and `static/console.js` serve all
+pages; one that needs more asks for it in `{% block scripts %}`, as items do for `items.css`. Every text is escaped;
+never use the filter `safe`.
 """
 
 from gristmill.api.console.shell import build_console
