@@ -320,3 +320,10 @@ async def test_what_came_in_is_counted_after_it_was_let_go_of(store: SqliteStore
     assert [one.appended for one in counted] == [3, 0, 7]
     [early] = await store.front.traffic.count(since_ms=began_ms - 600_000, step_ms=300_000, limit=1)
     assert early.appended == 0
+
+
+async def test_owners_are_looked_for_without_going_through_all_letters_for_each(store: SqliteStore, path: Path) -> None:
+    connection = apsw.Connection(str(path))
+    plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {leftovers_module.FIND_OWNERS}", (0, 0, 9, "[]"))]
+    connection.close()
+    assert not any(step.startswith("CORRELATED") for step in plan), plan

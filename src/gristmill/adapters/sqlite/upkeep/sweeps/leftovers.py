@@ -34,11 +34,11 @@ SELECT quarantine_id FROM quarantine WHERE quarantine_id > ?1 AND at_ms <= ?2
     AND NOT EXISTS(SELECT 1 FROM log WHERE log.position = quarantine.position)
 ORDER BY quarantine_id LIMIT ?3
 """
+# Sets of owners, each made once: asked for every owner it would go through all letters as often.
 FIND_OWNERS = f"""
 SELECT owner_id FROM owner WHERE owner_id > ?1 AND owner_id <= (SELECT max(owner_id) FROM owner) - {OWNERS_KEPT}
     AND ?2 IS NOT NULL AND name NOT IN (SELECT value FROM json_each(?4))
-    AND NOT EXISTS(SELECT 1 FROM lease WHERE lease.owner_id = owner.owner_id)
-    AND NOT EXISTS(SELECT 1 FROM dead WHERE dead.owner_id = owner.owner_id)
+    AND owner_id NOT IN (SELECT owner_id FROM lease) AND owner_id NOT IN (SELECT owner_id FROM dead)
 ORDER BY owner_id LIMIT ?3
 """
 
