@@ -113,6 +113,34 @@ async def test_a_lossy_topic_keeps_about_what_it_may_and_counts_the_rest(open_lo
     assert await log.dead_letters() == []
 
 
+async def test_one_claim_moves_a_bounded_number_of_bytes(open_log: Open) -> None:
+    log = open_log()
+    await log.append("t", [NewRecord(b"x" * 2 * 1024 * 1024)] * 10)
+    first, second = await claim(log, limit=100), await claim(log, limit=100)
+    assert [len(first), len(second)] == [8, 2]
+    await log.release([one.lease for one in [*first, *second]])
+    assert [len(await claim(log, limit=100)) for _ in range(2)] == [8, 2]
+
+
+async def test_trim_goes_on_behind_what_it_has_deleted(process: RedisProcess, open_log: Open) -> None:
+    log = open_log()
+    offsets = [offset for _ in range(3) for offset in await log.append("t", [NewRecord(b"x")] * 1_500)]
+    stuck = None
+    while deliveries := await claim(log, limit=1_000):
+        leases = [one.lease for one in deliveries]
+        if stuck is None:
+            stuck = leases.pop(700)
+        await log.accept(leases)
+    assert await log.trim("t", upto=offsets[-1]) == 4_499
+    assert await log.trim("t", upto=offsets[-1]) == 0
+    assert stuck is not None
+    await log.accept([stuck])
+    await log.append("t", [NewRecord(b"y")])
+    assert await log.trim("t", upto=offsets[-1] + 1) == 1
+    assert process.say("XLEN", STREAM) == b":1\r\n"
+    assert (await log.lag("t", "g")).undelivered == 1
+
+
 async def test_a_topic_that_others_write_is_read_as_it_is(process: RedisProcess, open_log: Open) -> None:
     log = open_log()
     process.say("XADD", STREAM, "*", "item_id", "7", "kind", "post")
@@ -285,6 +313,12 @@ async def test_a_wrong_password_is_named(process: RedisProcess, open_log: Open) 
     with pytest.raises(ConfigError, match=r"log\.password"):
         await log.check()
     await log.close()
+
+
+def test_a_password_in_the_address_is_refused_and_not_shown() -> None:
+    with pytest.raises(ConfigError, match=r"log\.password") as refused:
+        RedisServer(RedisTarget(url="redis://user:hush@127.0.0.1:1"))
+    assert "hush" not in str(refused.value)
 
 
 async def test_a_server_that_is_not_there_is_unavailable(tmp_path: Path) -> None:

@@ -79,7 +79,8 @@ class RedisLetters:
         keys = TopicKeys.of(self._prefix, topic)
         names = [*keys.group(group).all(), keys.letter(number), *_letter_keys(keys)]
         arguments = (number, int(is_requeued), now, self._channel, topic)
-        return topic if await self._server.run("close", names, arguments) else None
+        is_closed = await self._server.run("close", names, arguments, is_safe=False)
+        return topic if is_closed else None
 
     async def _next_number(self) -> int:
         number: int = await self._server.do("INCR", self._counter)

@@ -25,7 +25,7 @@ from gristmill.adapters.redis.records import deliveries_of, lease_text, pack_lea
 from gristmill.adapters.redis.server import RedisServer
 from gristmill.adapters.redis.upkeep import RedisUpkeep
 from gristmill.adapters.waiting import POLL_MS_MAX, TopicBells
-from gristmill.domain.errors import OutcomeUnknown, UsageError
+from gristmill.domain.errors import OutcomeUnknown, Unavailable, UsageError
 from gristmill.domain.log import DeadLetter, Delivery, Diagnosis, Hold, Lag, Lease, NewRecord, Rejected, StoredRecord
 from gristmill.ports.clock import Clock
 from gristmill.ports.faults import fault
@@ -148,11 +148,8 @@ class RedisLog:
         fault("claim.after")
         if not found:
             self._quiet.note_empty(topic, group, mark, now_ms=now_ms, due_in_ms=due_in_ms)
-        if gaps:
-            await self._note_gaps(topic, group, [(int(first), int(last)) for first, last in gaps])
+        await self._tell_lost(topic, group, owner, gaps, found)
         deliveries = deliveries_of(topic, group, owner, [one for one in found if one[3]])
-        if len(deliveries) < len(found):
-            await self._reject_vanished([_lease(topic, group, owner, one) for one in found if not one[3]])
         deliveries.sort(key=lambda delivery: delivery.lease.offset)
         return deliveries
 
@@ -330,20 +327,21 @@ class RedisLog:
         self._ring(topics)
         return [is_done] * len(leases)
 
-    async def _note_gaps(self, topic: str, group: str, gaps: Sequence[tuple[int, int]]) -> None:
-        lost = sum(last - first + 1 for first, last in gaps)
-        _log.warning("records vanished unread", topic=topic, group=group, lost=lost, first=gaps[0][0])
-        if topic not in self._lossy:
-            await self._letters.bury(topic, group, gaps, now=self._now())
-
-    async def _reject_vanished(self, leases: Sequence[Lease]) -> None:
-        for lease in leases:
-            _log.warning("record vanished", topic=lease.topic, group=lease.group, offset=lease.offset)
-            await self.reject(lease, VANISHED)
+    async def _tell_lost(self, topic: str, group: str, owner: str, gaps: Sequence[Any], found: Sequence[Any]) -> None:
+        """Have dead letters written for what others deleted; it is counted already, and does not hold up the rest."""
+        vanished = [Lease(topic, group, offset_of(one[0]), owner, one[1]) for one in found if not one[3]]
+        if not gaps and not vanished:
+            return
+        runs = [(int(first), int(last)) for first, last in gaps]
+        lost = sum(last - first + 1 for first, last in runs) + len(vanished)
+        _log.warning("records vanished", topic=topic, group=group, lost=lost)
+        try:
+            if topic not in self._lossy:
+                await self._letters.bury(topic, group, runs, now=self._now())
+            for lease in vanished:
+                await self.reject(lease, VANISHED)
+        except Unavailable as error:
+            _log.warning("lost records cannot be told", topic=topic, group=group, error=str(error))
 
     async def _close_letter(self, number: int, *, is_requeued: bool) -> str | None:
         return await self._letters.close(await self.topics(), number, is_requeued=is_requeued, now=self._now())
-
-
-def _lease(topic: str, group: str, owner: str, claimed: Sequence[Any]) -> Lease:
-    return Lease(topic, group, offset_of(claimed[0]), owner, claimed[1])

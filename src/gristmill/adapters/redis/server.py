@@ -209,6 +209,9 @@ class RedisServer:
 
 
 def _make_pool(target: RedisTarget) -> redis_client.BlockingConnectionPool:
+    if urlsplit(target.url).password:
+        advice = "give it by log.password or GRISTMILL_LOG__PASSWORD, which no command shows"
+        raise ConfigError("log.url holds a password", value=target.address, advice=advice)
     options: dict[str, Any] = {"ssl_ca_certs": target.ca_file} if target.ca_file else {}
     if target.password:
         options["password"] = target.password

@@ -8,6 +8,16 @@ local now = read_now(ARGV[5])
 local until_ms = whole(now + tonumber(ARGV[4]))
 local call, scan_max = ARGV[6], tonumber(ARGV[8])
 
+-- A server answers nobody while a script runs: one claim moves no more than that, however large the records are.
+local BYTES_MAX = 16 * 1024 * 1024
+local READ_FIRST = 8
+local size = 0
+
+local function measure(fields)
+  local value = fields[2]
+  if value then size = size + #value end
+end
+
 local FAR_MS = 60000
 
 if redis.call('EXISTS', stream) == 0 then return {FAR_MS, {}, {}} end
@@ -73,15 +83,18 @@ local function take_due(most)
     return one[1] < other[1]
   end)
   local ids, holds, ends = {}, {}, {}
-  for index = 1, math.min(#due, most) do ids[index] = due[index][1] end
-  local texts = values_of(held, ids)
-  for index, id in ipairs(ids) do
-    local epoch, attempt, generation = unpack_hold(texts[index])
+  for index = 1, math.min(#due, most) do
+    if size >= BYTES_MAX then break end
+    local id = due[index][1]
+    local epoch, attempt, generation = unpack_hold(redis.call('HGET', held, id))
+    local fields = read_entry(stream, id) or {}
+    measure(fields)
+    ids[#ids + 1] = id
     holds[#holds + 1] = id
     holds[#holds + 1] = pack_hold(epoch + 1, attempt + 1, generation, call, owner)
     ends[#ends + 1] = until_ms
     ends[#ends + 1] = id
-    found[#found + 1] = {id, epoch + 1, attempt + 1, read_entry(stream, id) or {}}
+    found[#found + 1] = {id, epoch + 1, attempt + 1, fields}
   end
   in_chunks(holds, function(...) redis.call('HSET', held, ...) end)
   in_chunks(ids, function(...) redis.call('ZREM', waiting, ...) end)
@@ -114,12 +127,13 @@ local function read_fresh(count)
 end
 
 local function take_fresh(most)
-  local taken, scanned = 0, 0
+  local taken = 0
   local holds, ends, parked, parked_holds, parked_ends = {}, {}, {}, {}, {}
+  local fits = READ_FIRST
   local first_hold = pack_hold(1, 1, 0, call, owner)
   local parked_hold = pack_hold(0, 0, 0, '0', '')
-  while taken < most and scanned < scan_max do
-    local entries = read_fresh(most - taken)
+  while taken < most and #parked < scan_max and size < BYTES_MAX do
+    local entries = read_fresh(math.min(most - taken, fits))
     if #entries == 0 then
       local last = is_dense and tonumber(redis.call('HGET', meta, 'last')) or 0
       if last > number_of(cursor) then
@@ -128,7 +142,6 @@ local function take_fresh(most)
       end
       break
     end
-    scanned = scanned + #entries
     for _, entry in ipairs(entries) do
       local id, fields = pad(entry[1]), entry[2]
       if is_dense then
@@ -151,8 +164,11 @@ local function take_fresh(most)
         ends[#ends + 1] = id
         taken = taken + 1
         found[#found + 1] = {id, 1, 1, fields}
+        measure(fields)
       end
     end
+    -- How many more there may be is told by how large these were; a fifth more of them than fit does no harm.
+    fits = math.max(1, math.floor((BYTES_MAX - size) * 1.2 / (size / math.max(1, taken) + 1)))
   end
   in_chunks(holds, function(...) redis.call('HSET', held, ...) end)
   in_chunks(ends, function(...) redis.call('ZADD', leased, ...) end)

@@ -23,24 +23,47 @@ for _, info in ipairs(groups) do
   end
   if limit < bound then bound = limit end
 end
-local from = ARGV[2] == '' and '-' or '(' .. ARGV[2]
-local entries = redis.call('XRANGE', stream, from, bound, 'COUNT', CHUNK)
-if #entries == 0 then return {0, ''} end
-local ids, needed, gone = {}, {}, {}
-for index, entry in ipairs(entries) do ids[index] = pad(entry[1]) end
+-- Ids of ours are counted through, so that no value is touched; those of others have to be read.
+local FOREIGN_COUNT = 100
+local last = redis.call('HGET', meta, 'last')
+local ids, following = {}, ''
+if last then
+  local front = tonumber(redis.call('HGET', meta, 'front') or redis.call('HGET', meta, 'base')) + 1
+  local from = ARGV[2] == '' and front or number_of(ARGV[2]) + 1
+  local upto = math.min(number_of(bound), tonumber(last), from + CHUNK - 1)
+  for number = from, upto do ids[#ids + 1] = pad(whole(number) .. '-0') end
+  if #ids == CHUNK then following = ids[#ids] end
+else
+  local from = ARGV[2] == '' and '-' or '(' .. ARGV[2]
+  for _, entry in ipairs(redis.call('XRANGE', stream, from, bound, 'COUNT', FOREIGN_COUNT)) do
+    ids[#ids + 1] = pad(entry[1])
+  end
+  if #ids == FOREIGN_COUNT then following = ids[#ids] end
+end
+if #ids == 0 then return {0, ''} end
 helds[#helds + 1] = letters
+local needed, gone, first_needed = {}, {}, nil
 for _, held in ipairs(helds) do
   local texts = values_of(held, ids)
   for index = 1, #ids do needed[index] = needed[index] or texts[index] end
 end
 for index, id in ipairs(ids) do
-  if not needed[index] then gone[#gone + 1] = id end
+  if needed[index] then
+    first_needed = first_needed or id
+  else
+    gone[#gone + 1] = id
+  end
 end
+local count = 0
 if #gone > 0 then
-  redis.call('XDEL', stream, unpack(gone))
+  count = redis.call('XDEL', stream, unpack(gone))
   redis.call('ZREM', delayed, unpack(gone))
-  redis.call('HINCRBY', meta, 'trimmed', #gone)
+  redis.call('HINCRBY', meta, 'trimmed', count)
   local before = redis.call('HGET', meta, 'trimmed_to')
   if not before or before < gone[#gone] then redis.call('HSET', meta, 'trimmed_to', gone[#gone]) end
 end
-return {#gone, #entries == CHUNK and ids[#ids] or ''}
+if last and number_of(ids[1]) == tonumber(redis.call('HGET', meta, 'front') or redis.call('HGET', meta, 'base')) + 1 then
+  -- All below is gone for good: the next trim begins behind it.
+  redis.call('HSET', meta, 'front', whole(number_of(first_needed or ids[#ids]) - (first_needed and 1 or 0)))
+end
+return {count, following}
