@@ -44,19 +44,22 @@ class KafkaBroker:
 
     Args:
         folder: gets the data.
-        advertised_port: where clients are sent, if not to the broker itself: a proxy in front of it.
     """
 
-    def __init__(self, folder: Path, *, advertised_port: int = 0) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._advertised_port = advertised_port
         self._process: subprocess.Popen[bytes] | None = None
         self.port, self._controller_port = _free_ports(2)
+        self._advertised_port = self.port
 
     @property
     def address(self) -> str:
         """Host and port."""
         return f"127.0.0.1:{self.port}"
+
+    def advertise(self, port: int) -> None:
+        """Send clients to this port of the loopback, a proxy in front of the broker, from the next start on."""
+        self._advertised_port = port
 
     def start(self) -> None:
         """Start it and wait until it answers.
@@ -66,7 +69,7 @@ class KafkaBroker:
         """
         self._folder.mkdir(parents=True, exist_ok=True)
         argv = [str(SCRIPT), "run", str(self._folder), str(self.port), str(self._controller_port)]
-        environment = {**os.environ, "KAFKA_ADVERTISED_PORT": str(self._advertised_port or self.port)}
+        environment = {**os.environ, "KAFKA_ADVERTISED_PORT": str(self._advertised_port)}
         said = self._folder / "said.txt"
         with said.open("wb") as output:
             self._process = subprocess.Popen(argv, stdout=output, stderr=output, env=environment)

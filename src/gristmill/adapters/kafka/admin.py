@@ -12,7 +12,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaExcep
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec, ResourceType
 
 from gristmill.adapters.kafka.core.naming import PARTITIONS_MAX
-from gristmill.adapters.kafka.producing import PASSING, REQUEST_BYTES_MAX, translate
+from gristmill.adapters.kafka.producing import PASSING, REQUEST_BYTES_MAX, client_config, translate
 from gristmill.adapters.kafka.settings import KafkaSettings
 from gristmill.domain.errors import ConfigError, Unavailable
 
@@ -37,7 +37,7 @@ class TopicAdmin:
 
     @cached_property
     def _client(self) -> AdminClient:
-        return AdminClient({**self._settings.client, "bootstrap.servers": self._settings.brokers})
+        return AdminClient(client_config(self._settings))
 
     async def topics(self) -> dict[str, int]:
         """Return the number of partitions of every Kafka topic."""

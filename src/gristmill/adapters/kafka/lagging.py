@@ -47,7 +47,8 @@ async def measure_lag(
         else:
             waiting += left
     age_ms = max(0, now_ms - oldest_ms) if oldest_ms else 0
-    return Lag(undelivered=undelivered, in_flight=in_flight, waiting=waiting, oldest_age_ms=age_ms, dead=dead)
+    lost = member.lost_count if member is not None else 0
+    return Lag(undelivered, in_flight, waiting, oldest_age_ms=age_ms, dead=dead, lost=lost)
 
 
 async def _open_elsewhere(

@@ -23,7 +23,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from gristmill.adapters.kafka.core.book import Partition
 from gristmill.adapters.kafka.core.start import Start, decide_start
-from gristmill.adapters.kafka.producing import PASSING
+from gristmill.adapters.kafka.producing import PASSING, client_config
 from gristmill.adapters.kafka.settings import KafkaSettings
 from gristmill.domain.errors import Unavailable
 
@@ -281,8 +281,7 @@ def _make_consumer(settings: KafkaSettings, kafka_group: str) -> Consumer:
     return Consumer(
         {
             "max.poll.interval.ms": max(settings.poll_interval_ms_max, session_ms),
-            **settings.client,
-            "bootstrap.servers": settings.brokers,
+            **client_config(settings),
             "group.id": kafka_group,
             "partition.assignment.strategy": "cooperative-sticky",
             "enable.auto.commit": False,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 import structlog
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
@@ -14,7 +15,7 @@ from gristmill.adapters.kafka.settings import KafkaSettings
 from gristmill.domain.errors import ConfigError, OutcomeUnknown, Unavailable
 from gristmill.ports.log import RECORD_BYTES_MAX
 
-__all__ = ["PASSING", "RecordProducer", "translate"]
+__all__ = ["PASSING", "RecordProducer", "client_config", "translate"]
 
 PASSING = frozenset(
     {
@@ -119,11 +120,15 @@ class _Batch:
             self.done.set_result(None)
 
 
+def client_config(settings: KafkaSettings) -> dict[str, Any]:
+    """Return what every client is told: where the brokers are, and to speak through our log."""
+    return {"log_level": 0, "error_cb": _note_error, **settings.client, "bootstrap.servers": settings.brokers}
+
+
 def _make_producer(settings: KafkaSettings) -> Producer:
     return Producer(
         {
-            **settings.client,
-            "bootstrap.servers": settings.brokers,
+            **client_config(settings),
             "acks": "all",
             "enable.idempotence": True,
             "linger.ms": 1,
@@ -131,7 +136,6 @@ def _make_producer(settings: KafkaSettings) -> Producer:
             "delivery.timeout.ms": settings.timeout_ms,
             "request.timeout.ms": min(settings.timeout_ms, 30_000),
             "message.max.bytes": REQUEST_BYTES_MAX,
-            "error_cb": _note_error,
         }
     )
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
-from gristmill.adapters.kafka.producing import translate
+from gristmill.adapters.kafka.producing import client_config, translate
 from gristmill.adapters.kafka.settings import KafkaSettings
 from gristmill.domain.errors import Unavailable
 
@@ -90,8 +90,7 @@ class TopicReader:
 def _make_reader(settings: KafkaSettings) -> Consumer:
     return Consumer(
         {
-            **settings.client,
-            "bootstrap.servers": settings.brokers,
+            **client_config(settings),
             "group.id": f"{settings.prefix}readers",  # Never joined; librdkafka wants a name.
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
