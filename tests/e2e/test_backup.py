@@ -15,7 +15,7 @@ import pytest
 
 from gristmill.adapters.clock import SystemClock
 from gristmill.adapters.recording import HistoryRecorder
-from gristmill.runtime.backup.archive import open_archive
+from gristmill.runtime.backup.backup_file import open_backup
 from gristmill.testing.crash.audit import audit
 from gristmill.testing.crash.outputs import compute_differences, read_findings
 from gristmill.testing.crash.processes import descendants, kill_hard, wait_gone
@@ -88,8 +88,8 @@ def test_a_backup_of_a_busy_group_goes_on_to_the_output_of_an_undisturbed_run(st
     restored = run("restore", "--from", tmp_path / "b.tar", "--state", back / "state")
     assert restored.returncode == 0, restored.stderr
     store = back / "state" / "gristmill.sqlite"
-    with open_archive(tmp_path / "b.tar") as archive:
-        runs = archive.manifest.counts["runs"]
+    with open_backup(tmp_path / "b.tar") as backup:
+        runs = backup.manifest.counts["runs"]
     assert 0 < runs < _runs(lost)
     assert _count(store, "SELECT count(*) FROM run") == runs
     for broken in (ACCEPTED_WITHOUT_TRACE, RUNS_OF_HELD_RECORDS, RUNS_WITHOUT_PARTS):

@@ -22,7 +22,7 @@ from gristmill.domain.errors import DataError, Unavailable, UsageError
 from gristmill.domain.upkeep.loss import Loss
 from gristmill.intake.ids.segment_ids import NAMESPACE
 from gristmill.intake.ids.stock_core import read_moment
-from gristmill.runtime.backup.archive import ArchiveReader, open_archive
+from gristmill.runtime.backup.backup_file import BackupReader, open_backup
 from gristmill.runtime.backup.manifest import KEPT_FOLDERS, STORE_NAME, BackupManifest
 from gristmill.runtime.backup.taking import OnBackup, sync_folder
 from gristmill.runtime.folder import FOLDER_MODE, GroupLock, StateFolder
@@ -62,11 +62,11 @@ def restore_backup(
         DataError: the file is no backup, a damaged one, or one of a newer Gristmill; nothing was changed.
         Unavailable: the disk is too small for it; nothing was changed.
     """
-    with open_archive(source) as archive:
-        _refuse_unfit(source, archive.manifest)
+    with open_backup(source) as backup:
+        _refuse_unfit(source, backup.manifest)
         _refuse_content(folder, is_forced=is_forced)
         folder.path.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
-        _refuse_small_disk(folder.path, archive.manifest)
+        _refuse_small_disk(folder.path, backup.manifest)
         lock = GroupLock(folder, purpose="gristmill restore")
         try:
             _refuse_owners(folder)
@@ -75,7 +75,7 @@ def restore_backup(
             is_going_on = fresh.exists() and not folder.exists
             _empty(fresh)
             try:
-                freed = _unpack(archive, fresh, now_ms=now_ms, on_progress=on_progress)
+                freed = _unpack(backup, fresh, now_ms=now_ms, on_progress=on_progress)
                 # Unpacking takes a while, in which somebody may have opened the store that is there.
                 _refuse_owners(folder)
             except BaseException:
@@ -88,7 +88,7 @@ def restore_backup(
             shutil.rmtree(fresh)
         finally:
             lock.close()
-        return Restored(archive.manifest, freed, aside)
+        return Restored(backup.manifest, freed, aside)
 
 
 def _refuse_unfit(source: Path, manifest: BackupManifest) -> None:
@@ -130,16 +130,16 @@ def _refuse_owners(folder: StateFolder) -> None:
         lock.release()
 
 
-def _unpack(archive: ArchiveReader, fresh: Path, *, now_ms: int, on_progress: OnBackup) -> int:
-    done, total = 0, sum(entry.bytes for entry in archive.manifest.files.values())
+def _unpack(backup: BackupReader, fresh: Path, *, now_ms: int, on_progress: OnBackup) -> int:
+    done, total = 0, sum(entry.bytes for entry in backup.manifest.files.values())
 
     def on_bytes(count: int) -> None:
         nonlocal done
         done += count
         on_progress("unpacking", done, total)
 
-    archive.unpack(fresh, on_bytes=on_bytes)
-    return fit_restored(StoreFile(fresh / STORE_NAME), _measure_loss(archive.manifest, now_ms=now_ms)).freed
+    backup.unpack(fresh, on_bytes=on_bytes)
+    return fit_restored(StoreFile(fresh / STORE_NAME), _measure_loss(backup.manifest, now_ms=now_ms)).freed
 
 
 def _empty(folder: Path) -> None:

@@ -17,7 +17,7 @@ import msgspec
 from gristmill.adapters.sqlite.file.connection import StoreFile
 from gristmill.adapters.sqlite.upkeep import CopiedStore, copy_database, copy_store
 from gristmill.domain.errors import Unavailable, UsageError
-from gristmill.runtime.backup.archive import ArchiveWriter
+from gristmill.runtime.backup.backup_file import BackupWriter
 from gristmill.runtime.backup.manifest import FORMAT, KEPT_FOLDERS, STORE_NAME, BackupManifest
 from gristmill.runtime.folder import StateFolder
 
@@ -108,7 +108,7 @@ def _pack(
 
     descriptor = os.open(packed, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, OWNER_ONLY)
     with os.fdopen(descriptor, "wb") as file:
-        writer = ArchiveWriter(file, at_ms=now_ms)
+        writer = BackupWriter(file, at_ms=now_ms)
         writer.add(STORE_NAME, copy, on_bytes=on_bytes)
         # After the store: a file is there before anything in the store refers to it.
         for name, path in _other_files(folder):

@@ -24,7 +24,7 @@ import msgspec
 from gristmill.domain.errors import DataError
 from gristmill.runtime.backup.manifest import FORMAT, BackupManifest, FileEntry, is_part_of_a_backup
 
-__all__ = ["ArchiveReader", "ArchiveWriter", "open_archive"]
+__all__ = ["BackupReader", "BackupWriter", "open_backup"]
 
 FIRST_NAME = "gristmill-backup.txt"
 FIRST_TEXT = b"A backup of Gristmill. To go on with it: gristmill restore --from THIS_FILE --state FOLDER\n"
@@ -38,7 +38,7 @@ MANIFEST_BYTES_MAX = 64 * 1024 * 1024
 OnBytes = Callable[[int], None]
 
 
-class ArchiveWriter:
+class BackupWriter:
     """Writes a backup into an open file."""
 
     def __init__(self, file: IO[bytes], *, at_ms: int) -> None:
@@ -72,8 +72,8 @@ class ArchiveWriter:
         return entry
 
 
-class ArchiveReader:
-    """A backup whose manifest was read and is in order; see `open_archive`."""
+class BackupReader:
+    """A backup whose manifest was read and is in order; see `open_backup`."""
 
     def __init__(self, path: Path, tar: tarfile.TarFile, manifest: BackupManifest) -> None:
         self._path = path
@@ -124,7 +124,7 @@ class ArchiveReader:
 
 
 @contextmanager
-def open_archive(path: Path) -> Iterator[ArchiveReader]:
+def open_backup(path: Path) -> Iterator[BackupReader]:
     """Open a backup and read its manifest.
 
     Raises:
@@ -140,7 +140,7 @@ def open_archive(path: Path) -> Iterator[ArchiveReader]:
         if first is None or first.name != FIRST_NAME:
             raise _foreign(path)
         with tar:
-            yield ArchiveReader(path, tar, _read_manifest(path, tar))
+            yield BackupReader(path, tar, _read_manifest(path, tar))
 
 
 def _read_manifest(path: Path, tar: tarfile.TarFile) -> BackupManifest:
