@@ -5,10 +5,9 @@ from __future__ import annotations
 import apsw
 import msgspec
 
-from gristmill.adapters.local_host.turn import FairTurn
 from gristmill.adapters.packing import pack
 from gristmill.adapters.sqlite.file.connection import StoreFile
-from gristmill.adapters.sqlite.file.errors import translated
+from gristmill.adapters.sqlite.upkeep.alone import open_alone
 from gristmill.domain.upkeep.loss import Loss, skip_ids, skip_numbers, skip_positions
 
 __all__ = ["Fitted", "fit_restored"]
@@ -40,20 +39,11 @@ def fit_restored(file: StoreFile, loss: Loss) -> Fitted:
 
     Raises:
         ConfigError: not a store, a damaged one, or one of a newer schema.
+        Unavailable: the disk is full.
     """
-    turn = FairTurn(file.path)
-    try:
-        with translated(file.path):
-            connection = file.open_writer(turn)
-            try:
-                with connection:
-                    freed = _fit(connection, loss)
-                # All of it into the one file, which is moved without its log.
-                connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-            finally:
-                connection.close()
-    finally:
-        turn.close()
+    # It is moved without its log afterwards.
+    with open_alone(file) as (connection, _), connection:
+        freed = _fit(connection, loss)
     return Fitted(freed)
 
 
