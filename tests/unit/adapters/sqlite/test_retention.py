@@ -16,7 +16,7 @@ from gristmill.adapters.sqlite.file.connection import StoreFile
 from gristmill.adapters.sqlite.upkeep import compact_store
 from gristmill.adapters.sqlite.upkeep.growth import GROWTH
 from gristmill.adapters.sqlite.upkeep.sweeps import leftovers as leftovers_module
-from gristmill.adapters.sqlite.upkeep.sweeps.runs import RunSweep
+from gristmill.adapters.sqlite.upkeep.sweeps.sweep import REST_MS
 from gristmill.domain.commit import Contributed, Quarantine, RunCommit
 from gristmill.domain.contribution import Count, Join
 from gristmill.domain.front.label_fact import LabelFact
@@ -60,9 +60,12 @@ async def store(path: Path, clock: FakeClock) -> AsyncIterator[SqliteStore]:
     await opened.close()
 
 
-async def sweep(store: SqliteStore, rules: RetentionRules = RULES, **changes: Any) -> dict[str, int]:
-    """Sweep; the clock jumps over the pauses."""
-    return dict(await store.upkeep.sweep(msgspec.structs.replace(rules, **changes), now_ms=NOW_MS))
+async def sweep(
+    store: SqliteStore, rules: RetentionRules = RULES, *, now_ms: int = NOW_MS, **changes: Any
+) -> dict[str, int]:
+    """Sweep by a clock that is right; it jumps over the pauses."""
+    changed = msgspec.structs.replace(rules, **changes)
+    return dict(await store.upkeep.sweep(changed, now_ms=now_ms, is_clock_right=True))
 
 
 def ended(number: int, *, item: int, age_days: float, plan: str = "plan", **changes: Any) -> RunCommit:
@@ -144,9 +147,7 @@ async def test_the_records_of_an_input_stay_for_its_output(store: SqliteStore, p
     assert await sweep(store, inputs_ms=0) == {}
     assert await sweep(store, inputs_ms=DAY_MS // 2) == {"log": 2}
     assert rows(path, "SELECT count(*) FROM run") == [(2,)], "replaced runs are looked at again in an hour"
-    [sweeping] = [one for one in store.upkeep._sweeps if isinstance(one, RunSweep)]
-    sweeping._rests_until_ms = 0
-    assert await sweep(store) == {"run": 1, "effect": 1}
+    assert await sweep(store, now_ms=NOW_MS + REST_MS) == {"run": 1, "effect": 1}
 
 
 async def test_a_replaced_run_goes_and_the_newest_of_each_plan_stays(store: SqliteStore) -> None:

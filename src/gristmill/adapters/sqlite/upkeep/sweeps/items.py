@@ -20,7 +20,7 @@ from gristmill.adapters.sqlite.file.rows import to_json
 from gristmill.adapters.sqlite.file.writer import Turn
 from gristmill.adapters.sqlite.state.sharing import find_sightings
 from gristmill.adapters.sqlite.upkeep.sweeps.runs import remove_runs
-from gristmill.adapters.sqlite.upkeep.sweeps.sweep import Moment, uncount
+from gristmill.adapters.sqlite.upkeep.sweeps.sweep import Moment, Round, uncount
 from gristmill.domain.contribution import Join
 from gristmill.domain.ids import IDS_PER_DAY, ItemId
 
@@ -30,7 +30,8 @@ ITEMS_PER_TURN = 50
 """Each takes some ten statements."""
 
 LOOKED_MAX = 2_000
-REST_MS = 3_600_000
+"""Items that one sweep looks at: each is asked for its runs, its group and its record."""
+
 DAY_MS = 86_400_000
 
 # Ids begin with their day, so nothing above the bound can be old enough.
@@ -59,29 +60,27 @@ class ItemSweep:
     """Goes over the items from the oldest on, some a sweep, and begins anew when it has seen all old ones."""
 
     def __init__(self) -> None:
-        self._place = 0
-        self._looked = 0
-        self._rests_until_ms = 0
+        self._round = Round()
 
     def begin(self) -> None:
         """Look at some more."""
-        self._looked = 0
+        self._round.looked = 0
 
     def find(self, db: apsw.Connection, moment: Moment) -> Sequence[ItemId]:
         """Return items that may go."""
         age_ms = moment.rules.items_ms
-        if not age_ms or moment.now_ms < self._rests_until_ms:
+        if not age_ms or moment.now_ms < self._round.rests_until_ms:
             return []
         bound_ms = moment.now_ms - age_ms
         found: list[ItemId] = []
-        while not found and self._looked < LOOKED_MAX:
-            bindings = (self._place, _first_id_after(bound_ms), ITEMS_PER_TURN)
+        while not found and self._round.looked < LOOKED_MAX:
+            bindings = (self._round.place, _first_id_after(bound_ms), ITEMS_PER_TURN)
             old = [ItemId(item_id) for (item_id,) in db.execute(OLD, bindings)]
-            self._looked += len(old)
+            self._round.looked += len(old)
             if not old:
-                self._place, self._rests_until_ms = 0, moment.now_ms + REST_MS
+                self._round.end(moment)
                 break
-            self._place = old[-1]
+            self._round.place = old[-1]
             found = [item_id for item_id in old if _may_go(db, item_id, bound_ms)]
         return found
 

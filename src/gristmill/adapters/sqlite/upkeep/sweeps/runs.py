@@ -12,12 +12,9 @@ from gristmill.adapters.packing import unpack_ended_at, unpack_plan
 from gristmill.adapters.sqlite.file.rows import to_json
 from gristmill.adapters.sqlite.file.writer import Turn
 from gristmill.adapters.sqlite.state.packed import STATUSES
-from gristmill.adapters.sqlite.upkeep.sweeps.sweep import LOOKED_MAX, ROWS_PER_TURN, Moment, uncount
+from gristmill.adapters.sqlite.upkeep.sweeps.sweep import LOOKED_MAX, ROWS_PER_TURN, Moment, Round, uncount
 
 __all__ = ["RunSweep", "remove_runs"]
-
-REST_MS = 3_600_000
-"""After all old runs were looked at: what is replaced meanwhile can wait for an hour."""
 
 # Numbers of runs are never used again, so the highest one stays.
 OLD = """
@@ -47,31 +44,29 @@ class RunSweep:
     """Goes over the runs from the oldest on, some thousands a sweep, and begins anew when it has seen all old ones."""
 
     def __init__(self) -> None:
-        self._place = 0
-        self._looked = 0
-        self._rests_until_ms = 0
+        self._round = Round()
 
     def begin(self) -> None:
         """Look at some more."""
-        self._looked = 0
+        self._round.looked = 0
 
     def find(self, db: apsw.Connection, moment: Moment) -> Sequence[int]:
         """Return numbers of runs that were replaced long ago and whose record is gone."""
         age_ms = moment.rules.runs_ms
-        if not age_ms or moment.now_ms < self._rests_until_ms:
+        if not age_ms or moment.now_ms < self._round.rests_until_ms:
             return []
         bound_ms = moment.now_ms - age_ms
         found: list[int] = []
-        while not found and self._looked < LOOKED_MAX:
-            rows = [_Row(*row) for row in db.execute(OLD, (self._place, ROWS_PER_TURN))]
-            self._looked += len(rows)
+        while not found and self._round.looked < LOOKED_MAX:
+            rows = [_Row(*row) for row in db.execute(OLD, (self._round.place, ROWS_PER_TURN))]
+            self._round.looked += len(rows)
             # Most items have one run, and then there is nothing to decode.
             rivals = [row for row in rows if row.of_item > 1 and unpack_ended_at(row.body) <= bound_ms]
             found = [row.run_row for row in rivals if _is_replaced(db, row)]
             if len(rows) < ROWS_PER_TURN or unpack_ended_at(rows[-1].body) > bound_ms:
-                self._place, self._rests_until_ms = 0, moment.now_ms + REST_MS
+                self._round.end(moment)
                 break
-            self._place = rows[-1].run_row
+            self._round.place = rows[-1].run_row
         return found
 
     def prepare(self, found: Sequence[int], moment: Moment) -> None:

@@ -13,13 +13,16 @@ import apsw
 from gristmill.adapters.sqlite.file.writer import Turn
 from gristmill.domain.upkeep.retention import RetentionRules
 
-__all__ = ["LOOKED_MAX", "ROWS_PER_TURN", "Moment", "Sweep", "uncount"]
+__all__ = ["LOOKED_MAX", "REST_MS", "ROWS_PER_TURN", "Moment", "Round", "Sweep", "uncount"]
 
 ROWS_PER_TURN = 500
 """Some two milliseconds of a turn."""
 
 LOOKED_MAX = 10_000
 """Rows that one sweep looks at where most of them stay; the next sweep goes on from there."""
+
+REST_MS = 3_600_000
+"""After all old rows were looked at: what has become due meanwhile can wait for an hour."""
 
 UNCOUNT = "UPDATE tally SET value = value - ?2 WHERE name = ?1"
 
@@ -40,6 +43,25 @@ class Moment:
     clock_ms: int
     living: frozenset[str]
     archive: Path
+
+
+@dataclass
+class Round:
+    """How far a sweep has come that looks at some rows each time, from the oldest on, and rests after the last old one.
+
+    Attributes:
+        place: key of the last row that was looked at.
+        looked: rows that were looked at in this sweep.
+        rests_until_ms: when the next round begins, as ages are counted.
+    """
+
+    place: int = 0
+    looked: int = 0
+    rests_until_ms: int = 0
+
+    def end(self, moment: Moment) -> None:
+        """Begin anew after a rest."""
+        self.place, self.rests_until_ms = 0, moment.now_ms + REST_MS
 
 
 class Sweep(Protocol):
