@@ -52,7 +52,7 @@ property: $(INSTALLED) ## laws that must hold for any input (hypothesis)
 	@$(if $(wildcard tests/property),$(SHELF) run property $(BIN)/python -m pytest $(PLAIN) $(COVER) tests/property)
 
 sim: $(INSTALLED) ## whole groups in virtual time under faults that a seed draws
-	@$(if $(wildcard tests/sim),$(SHELF) run sim $(BIN)/python -m pytest $(PLAIN) tests/sim)
+	@$(if $(wildcard tests/sim),$(SHELF) run sim $(BIN)/python -m pytest $(PLAIN) $(COVER) tests/sim)
 
 contract: $(INSTALLED) ## one suite per port, over every backend
 	@$(if $(wildcard tests/contract),$(SHELF) run contract $(BIN)/python -m pytest $(PLAIN) $(COVER) tests/contract)

@@ -31,6 +31,7 @@ def judge(world: World) -> list[Anomaly]:
         *check_history(events, msgspec.structs.replace(BOUNDS, is_log_apart=world.scenario.is_log_apart)),
         *_find_unrest(world),
         *_find_wrong_budgets(events),
+        *_find_miscounts(world),
         *_find_unfinished(world),
     ]
 
@@ -53,6 +54,16 @@ def _find_wrong_budgets(events: list[HistoryEvent]) -> Iterator[Anomaly]:
         elif event.kind == "dead" and event.key == "crashed" and tries.get(event.place, 0) <= DELIVERIES_MAX:
             detail = f"{event.place} is given up after {tries.get(event.place, 0)} of {DELIVERIES_MAX} attempts"
             yield Anomaly("lost", detail, index)
+
+
+def _find_miscounts(world: World) -> Iterator[Anomaly]:
+    """What the log says of a delivery's number must be what was done with the record."""
+    tries = world.history.tries_under
+    for index, event in enumerate(world.history.events):
+        if event.kind == "deliver":
+            counted = tries[Lease(event.topic, event.group, event.offset, event.owner, event.fence)]
+            if event.attempt != counted:
+                yield Anomaly("immortal", f"{event.place}: attempt {event.attempt} is the {counted}th", index)
 
 
 def _find_unfinished(world: World) -> Iterator[Anomaly]:

@@ -25,6 +25,8 @@ class History:
         self.events: list[HistoryEvent] = []
         self.tries: dict[Place, int] = {}
         """Deliveries of each record that count, by what was done with them and not by what the log says."""
+        self.tries_under: dict[Lease, int] = {}
+        """The same when each lease was given: a dispatcher may be late to hand out what it has long lost."""
         self.has_steady_time = True
         """Whether a lease ends when it was said to: no wall was set."""
         self._loop = loop
@@ -68,7 +70,7 @@ class History:
         if before is not None and self.has_steady_time:
             self.note("expire", Lease(*place, before, 0))
         self._holders[place] = lease.owner
-        self.tries[place] = self.tries.get(place, 0) + 1
+        self.tries[place] = self.tries_under[lease] = self.tries.get(place, 0) + 1
         self.note("deliver", lease, attempt=delivery.attempt, until_ms=self._loop.now_us // 1_000 + self._lease_ms)
         if not is_recovery_topic(lease.topic):
             # Those of a recovery topic come as they fall due, which is not the order of a partition.

@@ -225,8 +225,7 @@ class World:
         if isinstance(message, Frame):
             for delivery in message.deliveries:
                 lease = delivery.lease
-                tries = self.history.tries[lease.topic, lease.group, lease.offset]
-                self.history.note("start", lease, attempt=tries)
+                self.history.note("start", lease, attempt=self.history.tries_under[lease])
             return
         for ended in message.ended:
             if ended.accepted:
