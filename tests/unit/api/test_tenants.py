@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from gristmill.api.console.pages import PAGES
+from gristmill.api.console.pages import PAGES, overview
 from gristmill.api.routes import OPERATIONS
 from gristmill.domain.front.access import Principal
 from gristmill.domain.front.label_fact import LabelFact
@@ -78,3 +78,9 @@ async def test_what_is_looked_through_is_counted_as_far_as_it_may_be_seen(faced:
 def test_what_has_no_tenant_belongs_to_the_default_one() -> None:
     seen = {tenant: Principal("id", "name", "viewer", tenant).sees_whole for tenant in ("*", "main", "acme")}
     assert seen == {"*": True, "main": True, "acme": False}
+
+
+async def test_letters_of_others_hide_none_of_ours(faced: Face, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(overview, "DEAD_MAX", 1)
+    page = (await faced.client.get("/console", headers=await faced.token("viewer", tenant="acme"))).text
+    assert ">1+</a>" in page, "the oldest letter is another's"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
@@ -23,6 +24,7 @@ __all__ = [
     "OpenLetters",
     "close_letter",
     "compute_fingerprint",
+    "count_letters",
     "find_letter",
     "list_causes",
     "read_outlines",
@@ -35,6 +37,9 @@ LETTERS_MAX = 10_000
 """Looked at for one answer; about 100 ms."""
 
 OUTLINES_PER_READ = 1_000
+GROUPED_AT_ONCE = 200
+"""Some milliseconds, where errors are long."""
+
 FINGERPRINT_CHARS = 12
 
 # What differs between failures of one cause: ids, numbers, and what a message quotes.
@@ -83,10 +88,15 @@ def compute_fingerprint(letter: DeadLetter) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:FINGERPRINT_CHARS]
 
 
-def list_causes(letters: Iterable[DeadLetter]) -> list[Cause]:
-    """Return the causes of letters that come oldest first, the one with the newest failure first."""
+async def list_causes(letters: Iterable[DeadLetter]) -> list[Cause]:
+    """Return the causes of letters that come oldest first, the one with the newest failure first.
+
+    Others have their turn meanwhile.
+    """
     by_fingerprint: dict[str, list[DeadLetter]] = {}
-    for letter in letters:
+    for number, letter in enumerate(letters, start=1):
+        if number % GROUPED_AT_ONCE == 0:
+            await asyncio.sleep(0)
         by_fingerprint.setdefault(compute_fingerprint(letter), []).append(letter)
     found = [Cause(fingerprint, members) for fingerprint, members in by_fingerprint.items()]
     return sorted(found, key=lambda cause: (-cause.last_ms, cause.fingerprint))
@@ -103,6 +113,18 @@ async def read_outlines(log: Log, principal: Principal, *, topic: str = "", grou
             return OpenLetters(visible, is_whole=True)
         after = page[-1].dead_letter_id
     return OpenLetters(visible, is_whole=False)
+
+
+async def count_letters(log: Log, principal: Principal, *, most: int) -> int:
+    """Return how many open letters somebody may see, `most` for as many or more."""
+    count = after = 0
+    for _ in range(LETTERS_MAX // OUTLINES_PER_READ):
+        page = await log.dead_letters(after=after, limit=most, has_values=False)
+        count += len(visible_letters(page, principal))
+        if len(page) < most or count >= most:
+            break
+        after = page[-1].dead_letter_id
+    return min(count, most)
 
 
 async def find_letter(log: Log, principal: Principal, number: int) -> DeadLetter:

@@ -1,5 +1,6 @@
 """Dead letters in the console: put together by cause, looked at, brought back or dropped."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 
@@ -132,3 +133,16 @@ def test_a_payload_is_laid_out_as_what_it_is() -> None:
     long = show_payload(b"a" * 65_535 + "é".encode() + b"b")
     assert (long.is_cut, long.is_hex, len(long.text)) == (True, False, 65_535)
     assert show_payload(b"[" * 40_000).text.startswith("[[[")
+
+
+async def test_others_have_their_turn_while_letters_are_put_together(
+    faced: Face, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await bury(faced, "broken", count=6)
+    monkeypatch.setattr(reading, "GROUPED_AT_ONCE", 2)
+    letters, turns = await faced.store.log.dead_letters(limit=10), 0
+    grouping = asyncio.create_task(reading.list_causes(letters))
+    while not grouping.done():
+        await asyncio.sleep(0)
+        turns += 1
+    assert (turns, len(grouping.result())) == (4, 1)

@@ -63,7 +63,7 @@ async def _list_causes(console: Console, call: Call) -> View:
     return View(
         "dead_letters/causes.html",
         wanted=wanted,
-        causes=list_causes(letters),
+        causes=await list_causes(letters),
         count=len(letters),
         is_whole=found.is_whole,
         letters_max=LETTERS_MAX,
@@ -148,7 +148,7 @@ async def _close_letter(console: Console, call: Call) -> Redirect:
 async def _find_cause(console: Console, call: Call) -> tuple[OpenLetters, Cause]:
     fingerprint = call.path_values["fingerprint"]
     found = await read_outlines(console.services.log, call.principal)
-    for cause in list_causes(found.letters):
+    for cause in await list_causes(found.letters):
         if cause.fingerprint == fingerprint:
             return found, cause
     raise problem("not-found", "no open dead letter of this cause; they may have been requeued")

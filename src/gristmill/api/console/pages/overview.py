@@ -10,7 +10,7 @@ from gristmill.api.calls import Call
 from gristmill.api.console.pace import Pace
 from gristmill.api.console.page import Console, Nav, Page, View
 from gristmill.api.reading.changes import Change, read_changes
-from gristmill.api.reading.letters import visible_letters
+from gristmill.api.reading.letters import count_letters
 from gristmill.api.reading.waits import explain_waits
 from gristmill.domain.front.waiting import WAIT_TEXTS, WaitReason
 from gristmill.plans.plan import Generator
@@ -51,7 +51,7 @@ async def _show_overview(console: Console, call: Call) -> View:
     services, sees_whole = console.services, call.principal.sees_whole
     paces = await console.pace.look()
     rows = [_row(console, generator, paces, sees_whole=sees_whole) for generator in services.generators.values()]
-    dead = await services.log.dead_letters(limit=DEAD_MAX, has_values=False)
+    dead = await count_letters(services.log, call.principal, most=DEAD_MAX)
     since_ms = services.clock.now_ms() - DAY_MS
     changes = await read_changes(services, call.principal, since_ms=since_ms, limit=CHANGES_MAX)
     if console.started_at_ms >= since_ms:
@@ -60,7 +60,7 @@ async def _show_overview(console: Console, call: Call) -> View:
         "overview/page.html",
         sees_whole=sees_whole,
         rows=rows,
-        totals=_sum_up([row.pace for row in rows], dead=len(visible_letters(dead, call.principal))),
+        totals=_sum_up([row.pace for row in rows], dead=dead),
         dead_max=DEAD_MAX,
         health=services.health(),
         counts=await services.state.counts(),
