@@ -10,9 +10,20 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from gristmill.runtime.folder import StateFolder
+from gristmill.runtime.settings import Settings
 from gristmill.runtime.settings_sources import LoadedSettings, load_settings
 
-__all__ = ["ConfigFile", "FlowFiles", "MapTexts", "PlanKeys", "StateDir", "as_texts", "load", "state_folder"]
+__all__ = [
+    "ConfigFile",
+    "FlowFiles",
+    "MapTexts",
+    "PlanKeys",
+    "StateDir",
+    "as_texts",
+    "folder_of",
+    "load",
+    "state_folder",
+]
 
 StateDir = Annotated[
     Path | None, Parameter(name="--state", help="Folder of all state. [default: .gristmill]", show_default=False)
@@ -63,7 +74,12 @@ def load(
 
 def state_folder(state: Path | None, config: Path | None) -> StateFolder:
     """Return the state folder that a command looks into."""
-    return StateFolder(Path(load(state=state, config=config).settings.main.state_dir))
+    return folder_of(load(state=state, config=config).settings)
+
+
+def folder_of(settings: Settings) -> StateFolder:
+    """Return the state folder that settings name."""
+    return StateFolder(Path(settings.main.state_dir))
 
 
 def as_texts(paths: Sequence[Path]) -> tuple[str, ...]:

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gristmill.cli.consoles import plain_console
+from gristmill.cli.options import folder_of
 from gristmill.cli.progress import ProgressBar
 from gristmill.intake.fields import FieldMap
-from gristmill.runtime.folder import GroupLock, StateFolder
+from gristmill.runtime.folder import GroupLock
 from gristmill.runtime.settings_sources import LoadedSettings
 from gristmill.runtime.telemetry import clear_metrics, configure_logging, prepare_metrics
 
@@ -35,7 +36,7 @@ def run_locked(
     Raises:
         UsageError: somebody works in that folder, or the call is wrong.
     """
-    folder = StateFolder(Path(loaded.settings.main.state_dir))
+    folder = folder_of(loaded.settings)
     folder.prepare()
     settings = loaded.with_default("main.log_file", str(folder.log_file), origin="default of this command").settings
     lock = GroupLock(folder, purpose="gristmill run")

@@ -12,13 +12,12 @@ from rich.table import Table
 from gristmill.api.reading.letters import close_letter
 from gristmill.cli.app import EXIT_OK
 from gristmill.cli.consoles import plain_console, write_out_steering
-from gristmill.cli.options import ConfigFile, StateDir, load
+from gristmill.cli.options import ConfigFile, StateDir, folder_of, load
 from gristmill.domain.errors import UsageError
 from gristmill.domain.front.access import EVERY_TENANT, Principal
 from gristmill.domain.log import DeadLetter
 from gristmill.domain.times import write_second
 from gristmill.ports.log import Log
-from gristmill.runtime.folder import StateFolder
 from gristmill.runtime.loop import run_async
 from gristmill.runtime.reading.lookup import open_for_reading
 from gristmill.runtime.telemetry import configure_logging
@@ -35,7 +34,13 @@ Limit = Annotated[int, Parameter(help="Most entries to list.")]
 @app.command(name="ls")
 def _list_letters(*, topic: str = "", limit: Limit = 100, state: StateDir = None, config: ConfigFile = None) -> int:
     """List records that were given up, oldest first."""
-    letters = _read_letters(state, config, topic=topic, limit=limit)
+    settings = load(state=state, config=config).settings
+
+    async def read() -> list[DeadLetter]:
+        async with open_for_reading(folder_of(settings), settings) as store:
+            return await store.log.dead_letters(topic=topic, limit=limit, has_values=False)
+
+    letters = run_async(read())
     table = Table("number", "topic", "record", "attempts", "failed", "error", box=None, padding=(0, 2))
     for letter in letters:
         error = _error_of(letter).splitlines()[0][:HEAD_BYTES]
@@ -56,10 +61,14 @@ def _show_letter(
     config: ConfigFile = None,
 ) -> int:
     """Show one of them: record, diagnosis, history."""
-    found = _read_letters(state, config, after=number - 1, limit=1)
-    if not found or found[0].dead_letter_id != number:
-        raise UsageError("dead letter", value=number, advice="see `gristmill dlq ls`")
-    letter, diagnosis = found[0], found[0].diagnosis
+    settings = load(state=state, config=config).settings
+
+    async def read() -> DeadLetter:
+        async with open_for_reading(folder_of(settings), settings) as store:
+            return await _find_letter(store.log, number)
+
+    letter = run_async(read())
+    diagnosis = letter.diagnosis
     _tell(f"dead letter {letter.dead_letter_id}: record {letter.offset} of {letter.topic}, group {letter.group}")
     _tell(f"failed {write_second(letter.failed_at_ms)} at attempt {letter.attempt}")
     _tell(f"error {_error_of(letter)}")
@@ -88,7 +97,7 @@ def _requeue_letters(
     settings = load(state=state, config=config).settings
 
     async def requeue() -> int:
-        async with open_for_reading(StateFolder(Path(settings.main.state_dir)), settings) as store:
+        async with open_for_reading(folder_of(settings), settings) as store:
             chosen = numbers or await _list_all(store.log, topic)
             count = 0
             for number in chosen:
@@ -114,29 +123,27 @@ def _drop_letter(
     if not reason.strip():
         raise UsageError("reason", value=reason, advice="say why: it is all that will be left")
     settings = load(state=state, config=config).settings
-    folder = StateFolder(Path(settings.main.state_dir))
+    folder = folder_of(settings)
 
     async def drop() -> bool:
         async with open_for_reading(folder, settings) as store:
-            letters = await store.log.dead_letters(after=number - 1, limit=1)
-            if not letters or letters[0].dead_letter_id != number:
-                return False
+            letter = await _find_letter(store.log, number)
             configure_logging("main", level="info", file=Path(settings.main.log_file or folder.log_file))
-            return await close_letter(store.log, _whoever_calls(), letters[0], "dropped", reason=reason.strip())
+            return await close_letter(store.log, _whoever_calls(), letter, "dropped", reason=reason.strip())
 
     if not run_async(drop()):
-        raise UsageError("dead letter", value=number, advice="see `gristmill dlq ls`")
+        raise _unknown(number)
     print(f"dropped: {number}")
     return EXIT_OK
 
 
 @app.command(name="quarantine")
 def _list_quarantine(*, limit: Limit = 100, state: StateDir = None, config: ConfigFile = None) -> int:
-    """List records that never became an item, with every fault found and how they begin."""
+    """List records that never became an item, with every violation and how they begin."""
     settings = load(state=state, config=config).settings
 
     async def read() -> None:
-        async with open_for_reading(StateFolder(Path(settings.main.state_dir)), settings) as store:
+        async with open_for_reading(folder_of(settings), settings) as store:
             entries = await store.state.quarantined(limit=limit)
         for entry in entries:
             head = entry.raw[:HEAD_BYTES].decode("utf-8", "backslashreplace")
@@ -164,16 +171,20 @@ async def _list_all(log: Log, topic: str) -> list[int]:
             return numbers
 
 
-def _read_letters(
-    state: Path | None, config: Path | None, *, topic: str = "", after: int = 0, limit: int
-) -> list[DeadLetter]:
-    settings = load(state=state, config=config).settings
+async def _find_letter(log: Log, number: int) -> DeadLetter:
+    """Return an open dead letter.
 
-    async def read() -> list[DeadLetter]:
-        async with open_for_reading(StateFolder(Path(settings.main.state_dir)), settings) as store:
-            return await store.log.dead_letters(topic=topic, after=after, limit=limit)
+    Raises:
+        UsageError: there is none of that number.
+    """
+    letters = await log.dead_letters(after=number - 1, limit=1)
+    if not letters or letters[0].dead_letter_id != number:
+        raise _unknown(number)
+    return letters[0]
 
-    return run_async(read())
+
+def _unknown(number: int) -> UsageError:
+    return UsageError("dead letter", value=number, advice="see `gristmill dlq ls`")
 
 
 def _error_of(letter: DeadLetter) -> str:

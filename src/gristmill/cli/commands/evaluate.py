@@ -8,12 +8,11 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from gristmill.cli.app import EXIT_OK
-from gristmill.cli.options import ConfigFile, MapTexts, StateDir, load
+from gristmill.cli.options import ConfigFile, MapTexts, StateDir, folder_of, load
 from gristmill.domain.errors import UsageError
 from gristmill.intake.fields import parse_field_map
 from gristmill.runtime.evaluation.measures_core import Measure, compare, measure, sweep
 from gristmill.runtime.evaluation.sources import Predictions, read_labelled, read_output, read_state
-from gristmill.runtime.folder import StateFolder
 from gristmill.runtime.loop import run_async
 from gristmill.runtime.reading.lookup import open_for_reading
 from gristmill.runtime.settings import Settings
@@ -43,7 +42,7 @@ def evaluate(
     A revision is that of an operator, of a rule file or of a trained head; `gristmill show ID` names them.
     """
     settings = load(state=state, config=config).settings
-    folder = StateFolder(Path(settings.main.state_dir))
+    folder = folder_of(settings)
     labelled = read_labelled(truth, label=label, expect=expect, fields=parse_field_map(map), blobs=folder.blobs_dir)
     expected = {each.input_id: each.is_true for each in labelled}
     found = read_output(pred, expect) if pred is not None else _from_state(settings, expected, expect)
@@ -66,7 +65,7 @@ def evaluate(
 
 def _from_state(settings: Settings, expected: dict[str, bool], expect: str, *, revision: str = "") -> Predictions:
     async def read() -> Predictions:
-        folder = StateFolder(Path(settings.main.state_dir))
+        folder = folder_of(settings)
         async with open_for_reading(folder, settings) as store:
             return await read_state(store, folder, expected, expect, revision=revision)
 

@@ -14,14 +14,13 @@ from rich.table import Table
 from gristmill.api.reading import Dossier, latest_runs, read_dossier
 from gristmill.cli.app import EXIT_OK
 from gristmill.cli.consoles import plain_console
-from gristmill.cli.options import ConfigFile, StateDir, load
+from gristmill.cli.options import ConfigFile, StateDir, folder_of, load
 from gristmill.domain.commit import StoredRun
 from gristmill.domain.errors import UsageError
 from gristmill.domain.front.label_fact import StandingLabel
 from gristmill.domain.front.standing import strip_findings
 from gristmill.domain.item import thaw
 from gristmill.domain.times import write_time
-from gristmill.runtime.folder import StateFolder
 from gristmill.runtime.loop import run_async
 from gristmill.runtime.reading.lookup import find_items, open_for_reading
 from gristmill.runtime.settings import Settings
@@ -53,7 +52,7 @@ def _look_up(
     text: str, settings: Settings, show: Callable[[Dossier], None], console: Console
 ) -> Coroutine[Any, Any, None]:
     async def look_up() -> None:
-        folder = StateFolder(Path(settings.main.state_dir))
+        folder = folder_of(settings)
         async with open_for_reading(folder, settings) as store:
             found = await find_items(store, folder, text)
             if not found:

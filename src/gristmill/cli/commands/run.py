@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 from gristmill.cli.app import EXIT_FAULTY, EXIT_INTERRUPTED, EXIT_OK
 from gristmill.cli.consoles import plain_console
-from gristmill.cli.options import ConfigFile, FlowFiles, MapTexts, PlanKeys, StateDir, as_texts, load
+from gristmill.cli.options import ConfigFile, FlowFiles, MapTexts, PlanKeys, StateDir, as_texts, folder_of, load
 from gristmill.cli.progress import print_summary
 from gristmill.cli.running import run_locked
 from gristmill.domain.errors import UsageError
@@ -66,7 +66,7 @@ def run(
             raise UsageError(f"{name} needs a file", value=str(path), advice="give a path, or -")
     defaults = {**RUN_DEFAULTS, "engine.count": _count_engines(input)}
     loaded = load(state=state, config=config, flags={"engine.count": engines}, defaults=defaults)
-    folder = StateFolder(Path(loaded.settings.main.state_dir))
+    folder = folder_of(loaded.settings)
     folder.prepare()
     report = run_locked(
         loaded,

@@ -13,12 +13,11 @@ from gristmill.adapters.clock import SystemClock
 from gristmill.api.security.secrets import make_token
 from gristmill.cli.app import EXIT_OK
 from gristmill.cli.consoles import plain_console
-from gristmill.cli.options import ConfigFile, StateDir, load
+from gristmill.cli.options import ConfigFile, StateDir, folder_of, load
 from gristmill.domain.errors import UsageError
 from gristmill.domain.front.access import EVERY_TENANT, Role
 from gristmill.domain.times import write_second
 from gristmill.ports.front import Tokens
-from gristmill.runtime.folder import StateFolder
 from gristmill.runtime.loop import run_async
 from gristmill.runtime.reading.lookup import open_for_reading
 
@@ -81,7 +80,7 @@ def _with_tokens(state: Path | None, config: Path | None, act: Callable[[Tokens]
     settings = load(state=state, config=config).settings
 
     async def run() -> T:
-        async with open_for_reading(StateFolder(Path(settings.main.state_dir)), settings) as store:
+        async with open_for_reading(folder_of(settings), settings) as store:
             return await act(store.front.tokens)
 
     return run_async(run())

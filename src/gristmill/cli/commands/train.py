@@ -8,11 +8,10 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from gristmill.cli.app import EXIT_OK
-from gristmill.cli.options import ConfigFile, StateDir, load
+from gristmill.cli.options import ConfigFile, StateDir, folder_of, load
 from gristmill.intake.fields import FieldMap
 from gristmill.runtime.composition.heads import HeadShelf
 from gristmill.runtime.evaluation.sources import read_labelled
-from gristmill.runtime.folder import StateFolder
 
 __all__ = ["app"]
 
@@ -38,7 +37,7 @@ def _train_spam(
     from gristmill.flows.screen.training import train_on
 
     settings = load(state=state, config=config).settings
-    folder = StateFolder(Path(settings.main.state_dir))
+    folder = folder_of(settings)
     fields = FieldMap({"text": text})
     labelled = read_labelled(truth, label=label, expect="spam", fields=fields, blobs=folder.blobs_dir)
     folder.prepare()

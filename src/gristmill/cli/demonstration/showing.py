@@ -9,6 +9,7 @@ from typing import TypeVar
 from gristmill.adapters.clock import SystemClock
 from gristmill.api.security.secrets import make_token
 from gristmill.cli.consoles import plain_console
+from gristmill.cli.options import folder_of
 from gristmill.domain.errors import ConfigError
 from gristmill.plans.plan import Generator
 from gristmill.ports.front import Tokens
@@ -41,7 +42,7 @@ def serve_console(loaded: LoadedSettings, *, flow_file: Path) -> None:
         UsageError: somebody else works in the state folder by now.
         ConfigError: an address that somebody has chosen cannot be listened on.
     """
-    folder = StateFolder(Path(loaded.settings.main.state_dir))
+    folder = folder_of(loaded.settings)
     loaded = loaded.with_default("grpc.enabled", "off", origin="default of this command")
     loaded = loaded.with_default("main.log_file", str(folder.log_file), origin="default of this command")
     wanted = loaded.settings.api.port

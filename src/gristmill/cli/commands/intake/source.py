@@ -17,7 +17,7 @@ from gristmill.adapters.clock import SystemClock
 from gristmill.adapters.local_host import new_owner
 from gristmill.cli.app import EXIT_FAULTY, EXIT_OK
 from gristmill.cli.consoles import plain_console
-from gristmill.cli.options import ConfigFile, StateDir, load
+from gristmill.cli.options import ConfigFile, StateDir, folder_of, load
 from gristmill.domain.errors import UsageError
 from gristmill.domain.input_key import TENANT_DEFAULT
 from gristmill.domain.log import NewRecord
@@ -29,7 +29,6 @@ from gristmill.intake.sources.trial import Trial, TrialReport
 from gristmill.plans.names import advise_known
 from gristmill.ports.definitions import Definition
 from gristmill.runtime.composition.stores import open_sqlite
-from gristmill.runtime.folder import StateFolder
 from gristmill.runtime.loop import run_async
 from gristmill.runtime.reading.lookup import open_for_reading
 from gristmill.runtime.settings import Settings
@@ -154,7 +153,7 @@ def _print_report(console: Console, report: TrialReport) -> None:
 
 
 async def _publish(mapper: SourceMapper, settings: Settings, expect: int | None) -> SourceMapper:
-    folder = StateFolder(Path(settings.main.state_dir))
+    folder = folder_of(settings)
     folder.prepare()
     clock = SystemClock()
     store = open_sqlite(GroupSpec(state_dir=str(folder.path), settings=settings), clock, new_owner())
@@ -165,12 +164,12 @@ async def _publish(mapper: SourceMapper, settings: Settings, expect: int | None)
 
 
 async def _read_latest(settings: Settings) -> list[Definition]:
-    async with open_for_reading(StateFolder(Path(settings.main.state_dir)), settings) as store:
+    async with open_for_reading(folder_of(settings), settings) as store:
         return list(await store.definitions.latest(KIND))
 
 
 async def _read_history(settings: Settings, name: str, tenant: str) -> list[Definition]:
-    async with open_for_reading(StateFolder(Path(settings.main.state_dir)), settings) as store:
+    async with open_for_reading(folder_of(settings), settings) as store:
         history = list(await store.definitions.history(KIND, name, tenant=tenant))
         if not history:
             known = [one.name for one in await store.definitions.latest(KIND) if one.tenant == tenant]

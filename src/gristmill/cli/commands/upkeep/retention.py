@@ -14,13 +14,13 @@ from gristmill.adapters.clock import SystemClock
 from gristmill.adapters.local_host import new_owner
 from gristmill.cli.app import EXIT_OK
 from gristmill.cli.consoles import plain_console, write_out_steering
-from gristmill.cli.options import ConfigFile, FlowFiles, StateDir, as_texts, load
+from gristmill.cli.options import ConfigFile, FlowFiles, StateDir, as_texts, folder_of, load, state_folder
 from gristmill.domain.errors import UsageError
 from gristmill.domain.upkeep.retention import TableUse
 from gristmill.intake.publish import native_generator
 from gristmill.runtime.composition.flows import load_flows
 from gristmill.runtime.composition.stores import open_upkeep
-from gristmill.runtime.folder import GroupLock, StateFolder
+from gristmill.runtime.folder import GroupLock
 from gristmill.runtime.loop import run_async
 from gristmill.runtime.retention.rules import rules_of
 from gristmill.runtime.settings_sources import LoadedSettings
@@ -47,7 +47,7 @@ def retention(
     Where the last sweep is longer ago than a day, ages are counted as of a day after it, in case the clock is wrong.
     """
     loaded = load(state=state, config=config)
-    folder = StateFolder(Path(loaded.settings.main.state_dir))
+    folder = folder_of(loaded.settings)
     folder.require()
     if clock_is_right and not now:
         raise UsageError("--clock-is-right without --now", value="", advice="give both to let go of what is due")
@@ -61,7 +61,7 @@ def compact(*, state: StateDir = None, config: ConfigFile = None) -> int:
     The store is written anew: it takes up to its own size beside it, and a few seconds a gigabyte. Without it the space
     is used for new rows, so only a store that will stay small needs it.
     """
-    folder = StateFolder(Path(load(state=state, config=config).settings.main.state_dir))
+    folder = state_folder(state, config)
     folder.require()
     from gristmill.adapters.sqlite.file.connection import StoreFile
     from gristmill.adapters.sqlite.upkeep import compact_store
