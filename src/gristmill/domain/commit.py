@@ -74,7 +74,7 @@ class Quarantine(msgspec.Struct, frozen=True, kw_only=True):
     """A record that never became an Item; kept with its raw bytes. Its log record is accepted in the same commit.
 
     Attributes:
-        violations: every fault found, `path: message`.
+        violations: all that were found, each as `path: message`.
         raw: the whole record as it came.
         source_revision: revision of the Source's definition that refused it, 0 for automatic mapping.
     """

@@ -64,7 +64,7 @@ class Violations(msgspec.Struct, frozen=True):
 
     Attributes:
         reason: short name that groups alike records (`not_json`, `schema`).
-        violations: every fault found, `path: message`.
+        violations: all that were found, each as `path: message`.
         source_revision: as in `MappedRecord`.
     """
 
