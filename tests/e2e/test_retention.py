@@ -56,7 +56,7 @@ async def test_a_group_lets_go_of_records_that_it_has_accepted(tmp_path: Path) -
         assert float(deleted) == 50
         assert 'gristmill_background_last_success_seconds{name="retention"' in counters
         await put(state, "echo", ["one more"])
-        wait_until(lambda: rows_of(state, "item") == 50, "the group goes on")  # r0 again
+        wait_until(lambda: rows_of(state, "run") == 51, "the group goes on")
         process.terminate()
         assert process.wait(30) == 0
     assert await open_records(state, "echo") == 0
