@@ -77,13 +77,18 @@ class Groups:
         held = member.book.find(lease) if member is not None else None
         return None if member is None or held is None else (member, held)
 
-    def end(self, lease: Lease) -> bool:
-        """End a record for good; False where the lease no longer holds."""
-        member = self._members.get((lease.topic, lease.group))
-        if member is None or not member.book.end(lease):
-            return False
-        member.note_change()
-        return True
+    def end(self, leases: Sequence[Lease]) -> list[bool]:
+        """End records for good; False where the lease no longer holds."""
+        ended: list[bool] = []
+        changed: set[GroupMember] = set()
+        for lease in leases:
+            member = self._members.get((lease.topic, lease.group))
+            ended.append(member is not None and member.book.end(lease))
+            if member is not None:
+                changed.add(member)
+        for member in changed:
+            member.note_change()
+        return ended
 
     async def release(self, leases: Sequence[Lease], *, delay_ms: int, counted: bool) -> list[bool]:
         """Give records back: to their place, or as copies to a retry topic once those are written."""

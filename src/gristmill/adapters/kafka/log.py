@@ -14,7 +14,7 @@ from gristmill.adapters.kafka.core.naming import Names, first_after, pack_offset
 from gristmill.adapters.kafka.core.wire import DUE, ToWrite, read_record, write_again, write_dead
 from gristmill.adapters.kafka.dead import DeadLetters
 from gristmill.adapters.kafka.groups import Groups
-from gristmill.adapters.kafka.lagging import measure_lag
+from gristmill.adapters.kafka.lagging import LagMeter
 from gristmill.adapters.kafka.producing import RecordProducer
 from gristmill.adapters.kafka.reading import TopicReader
 from gristmill.adapters.kafka.settings import KafkaSettings
@@ -53,6 +53,7 @@ class KafkaLog:
             clock=clock,
             ring=lambda topic: self._bells.ring([topic]),
         )
+        self._meter = LagMeter(settings, names=self._names, admin=self._admin)
         self._rejected: dict[Lease, None] = {}
         capabilities = {"durable", "front_trim", "claimer_settles"}
         self.capabilities = frozenset(capabilities | ({"partitioned"} if settings.partition_count > 1 else set()))
@@ -71,6 +72,7 @@ class KafkaLog:
         """Commit, leave all groups and let go of all connections."""
         await self._groups.close()
         await self._dead.close()
+        await self._meter.close()
         await self._producer.close()
 
     async def append(self, topic: str, records: Sequence[NewRecord]) -> list[int]:
@@ -92,7 +94,7 @@ class KafkaLog:
     async def accept(self, leases: Sequence[Lease], *, then: Sequence[tuple[str, NewRecord]] = ()) -> list[bool]:
         """End records for good. `then` is written first: a crash in between leaves both to be delivered."""
         if not then:
-            return [self._groups.end(lease) for lease in leases]
+            return self._groups.end(leases)
         check_records([record for _, record in then])
         if any(self._groups.owned(lease) is None for lease in leases):
             return [False] * len(leases)
@@ -101,8 +103,7 @@ class KafkaLog:
         for kafka_topic in {copy.topic for copy in copies}:
             await self._admin.make_topic(kafka_topic)
         await self._groups.write(copies)
-        for lease in leases:
-            self._groups.end(lease)
+        self._groups.end(leases)
         self._bells.ring(topic for topic, _ in then)
         return [True] * len(leases)
 
@@ -119,7 +120,7 @@ class KafkaLog:
             return "already" if lease in self._rejected else "lost"
         letter = write_dead(lease, owned[1], diagnosis, self._names.dead, now_ms=self._clock.now_ms())
         await self._dead.write(letter)
-        self._groups.end(lease)
+        self._groups.end([lease])
         self._rejected[lease] = None
         if len(self._rejected) > REJECTED_MAX:
             del self._rejected[next(iter(self._rejected))]
@@ -140,13 +141,10 @@ class KafkaLog:
 
     async def lag(self, topic: str, group: str) -> Lag:
         """Return how far the group is behind; what other processes have in flight counts as undelivered."""
-        return await measure_lag(
+        return await self._meter.measure(
             topic,
             group,
             member=self._groups.find(topic, group),
-            settings=self._settings,
-            names=self._names,
-            admin=self._admin,
             dead=len(await self._dead.open_letters(topic=topic, group=group)),
             now_ms=self._clock.now_ms(),
         )
