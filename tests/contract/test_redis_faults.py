@@ -277,6 +277,19 @@ async def test_an_idle_consumer_asks_little(process: RedisProcess, open_log: Ope
     assert (count() - before) / seconds < 5
 
 
+async def test_what_is_done_with_goes_by_itself_now_and_then(process: RedisProcess, open_log: Open) -> None:
+    clock = FakeClock()
+    log = open_log(clock)
+    await log.append("t", records("a", "b"))
+    a, _ = await claim(log)
+    await log.accept([a.lease])
+    assert await log.reclaim(me="me") == 0
+    assert await log.trimmed("t") == 0
+    clock.advance(30_000)
+    await log.reclaim(me="me")
+    assert await log.trimmed("t") == 1
+
+
 async def test_members_that_are_gone_are_forgotten(process: RedisProcess, open_log: Open) -> None:
     log = open_log()
     await log.append("t", records("a", "b"))

@@ -35,7 +35,15 @@ from gristmill.testing.redis_server import RedisProcess
 __all__ = ["HURTS", "Hurt", "Outcome", "run_cycles"]
 
 Hurt = Literal[
-    "kill engine", "kill dispatcher", "kill main", "kill group", "freeze engine", "freeze group", "cut", "stall"
+    "kill engine",
+    "kill dispatcher",
+    "kill main",
+    "kill group",
+    "kill server",
+    "freeze engine",
+    "freeze group",
+    "cut",
+    "stall",
 ]
 HURTS: tuple[Hurt, ...] = get_args(Hurt)
 """`freeze` lasts twice the lease; while a group is frozen somebody else claims what it holds. `stall` leaves
@@ -45,6 +53,7 @@ TOPIC = "numbered"
 GROUP = "numbered.numbered"
 LEASE_MS = 1_500
 STALL_S = 4.0
+SERVER_AWAY_S = 1.0
 PAUSES_S = (0.3, 1.5)
 """Shortest and longest time to the next hurt, once the group has got on again."""
 
@@ -154,6 +163,10 @@ class _Cycles:
         assert self._group is not None
         kind, _, part = hurt.partition(" ")
         match kind:
+            case "kill" if part == "server":
+                await asyncio.to_thread(self._process.kill)
+                await asyncio.sleep(SERVER_AWAY_S)
+                await asyncio.to_thread(self._process.start)
             case "kill":
                 await self._kill(part)
             case "freeze":
