@@ -8,7 +8,7 @@ import pytest
 
 from gristmill.testing.clock import FakeClock
 from gristmill.testing.contracts import Backend, LogContract, OwnershipContract
-from tests.contract.kafka import KafkaBackends, require_kafka, start_broker
+from tests.on_kafka.backends import KafkaBackends, require_kafka, start_broker
 
 pytestmark = pytest.mark.cluster
 

@@ -18,7 +18,7 @@ from gristmill.domain.errors import ConfigError, Unavailable
 from gristmill.domain.log import Delivery, NewRecord
 from gristmill.testing.cut_proxy import CutProxy
 from gristmill.testing.kafka_broker import KafkaBroker
-from tests.contract.kafka import fresh_prefix, require_kafka
+from tests.on_kafka.backends import fresh_prefix, require_kafka
 
 pytestmark = pytest.mark.cluster
 

@@ -14,8 +14,8 @@ from gristmill.adapters.kafka import KafkaLog, KafkaSettings
 from gristmill.domain.log import NewRecord
 from gristmill.testing.crash import numbered
 from gristmill.testing.crash.processes import choose_pids, kill_hard
-from tests.contract.kafka import fresh_prefix, require_kafka, start_broker
-from tests.kafka_group import KafkaGroup
+from tests.on_kafka.backends import fresh_prefix, require_kafka, start_broker
+from tests.on_kafka.group import KafkaGroup
 
 RECORDS = 2_000
 KILL_AFTER = 300

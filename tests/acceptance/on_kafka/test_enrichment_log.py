@@ -16,8 +16,8 @@ from gristmill.adapters.kafka.admin import TopicAdmin
 from gristmill.adapters.kafka.core.metadata import TEXT_MAX, Progress, decode_progress, encode_progress
 from gristmill.adapters.kafka.core.tracker import WINDOW, OffsetTracker
 from gristmill.domain.log import Delivery, NewRecord
-from tests.contract.kafka import fresh_prefix, require_kafka, start_broker
-from tests.kafka_group import KafkaGroup
+from tests.on_kafka.backends import fresh_prefix, require_kafka, start_broker
+from tests.on_kafka.group import KafkaGroup
 
 LEASE_MS = 60_000
 
