@@ -11,18 +11,17 @@ from collections.abc import Callable
 import msgspec
 
 from gristmill.api.reading.search import (
-    FREELY,
     SCANNED_CHARS_MAX,
     SCANNED_MAX,
     Coverage,
     FoundItem,
     ItemFilter,
     ItemPage,
-    Turns,
     cover,
     scan_items,
 )
 from gristmill.api.reading.summary_core import Known, Summary, summarise
+from gristmill.api.reading.turns import FREELY, Turns
 from gristmill.domain.front.standing import latest_runs
 from gristmill.domain.ids import ItemId
 from gristmill.ports.front import Front

@@ -24,7 +24,6 @@ __all__ = [
     "OpenLetters",
     "close_letter",
     "compute_fingerprint",
-    "count_letters",
     "find_letter",
     "list_causes",
     "read_outlines",
@@ -113,18 +112,6 @@ async def read_outlines(log: Log, principal: Principal, *, topic: str = "", grou
             return OpenLetters(visible, is_whole=True)
         after = page[-1].dead_letter_id
     return OpenLetters(visible, is_whole=False)
-
-
-async def count_letters(log: Log, principal: Principal, *, most: int) -> int:
-    """Return how many open letters somebody may see, `most` for as many or more."""
-    count = after = 0
-    for _ in range(LETTERS_MAX // OUTLINES_PER_READ):
-        page = await log.dead_letters(after=after, limit=most, has_values=False)
-        count += len(visible_letters(page, principal))
-        if len(page) < most or count >= most:
-            break
-        after = page[-1].dead_letter_id
-    return min(count, most)
 
 
 async def find_letter(log: Log, principal: Principal, number: int) -> DeadLetter:

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
-from typing import Any
 
 import msgspec
 
 from gristmill.api.reading.text_core import PIECE_CHARS, cut_text
+from gristmill.api.reading.turns import FREELY, Turns
 from gristmill.domain.commit import StoredRun
 from gristmill.domain.contribution import decide_labels
 from gristmill.domain.front.label_fact import StandingLabel
@@ -27,13 +26,11 @@ from gristmill.ports.state import State
 __all__ = [
     "SCANNED_CHARS_MAX",
     "SCANNED_MAX",
-    "FREELY",
     "Coverage",
     "FoundItem",
     "ItemFilter",
     "ItemPage",
     "Scanned",
-    "Turns",
     "cover",
     "scan_items",
     "search_items",
@@ -49,9 +46,6 @@ SCANNED_CHARS_MAX = 8_000_000
 """Characters of text looked at for one page, where texts are long: a second at the slowest, in small pieces."""
 
 STRETCH_CHARS = 1_000_000
-
-Turns = AbstractAsyncContextManager[Any, Any]
-FREELY: Turns = nullcontext()
 
 CLOSER_PER_READ = 100
 """Items whose runs are read together: a page of fifty needs no more, and the loop is held for some milliseconds."""

@@ -10,10 +10,12 @@ from gristmill.api.calls import Call
 from gristmill.api.console.pace import Pace
 from gristmill.api.console.page import Console, Nav, Page, View
 from gristmill.api.reading.changes import Change, read_changes
-from gristmill.api.reading.letters import count_letters
+from gristmill.api.reading.letters import LETTERS_MAX, visible_letters
 from gristmill.api.reading.waits import explain_waits
+from gristmill.domain.front.access import Principal
 from gristmill.domain.front.waiting import WAIT_TEXTS, WaitReason
 from gristmill.plans.plan import Generator
+from gristmill.ports.log import Log
 
 __all__ = ["OVERVIEW_PAGES"]
 
@@ -51,7 +53,7 @@ async def _show_overview(console: Console, call: Call) -> View:
     services, sees_whole = console.services, call.principal.sees_whole
     paces = await console.pace.look()
     rows = [_row(console, generator, paces, sees_whole=sees_whole) for generator in services.generators.values()]
-    dead = await count_letters(services.log, call.principal, most=DEAD_MAX)
+    dead = await _count_letters(services.log, call.principal, most=DEAD_MAX)
     since_ms = services.clock.now_ms() - DAY_MS
     changes = await read_changes(services, call.principal, since_ms=since_ms, limit=CHANGES_MAX)
     if console.started_at_ms >= since_ms:
@@ -90,6 +92,18 @@ def _sum_up(paces: Sequence[Pace], *, dead: int) -> _Totals:
         oldest_age_ms=max((pace.lag.oldest_age_ms for pace in paces), default=0),
         dead=dead,
     )
+
+
+async def _count_letters(log: Log, principal: Principal, *, most: int) -> int:
+    """Return how many open letters somebody may see, `most` for as many or more."""
+    count = after = 0
+    for _ in range(max(1, LETTERS_MAX // DEAD_MAX)):
+        page = await log.dead_letters(after=after, limit=most, has_values=False)
+        count += len(visible_letters(page, principal))
+        if len(page) < most or count >= most:
+            break
+        after = page[-1].dead_letter_id
+    return min(count, most)
 
 
 def _start(console: Console) -> Change:
