@@ -158,6 +158,20 @@ async def test_a_topic_that_others_write_is_read_as_it_is(process: RedisProcess,
     assert (await log.lag("t", "g")).undelivered == 0
 
 
+async def test_others_may_begin_to_write_a_topic_of_ours(process: RedisProcess, open_log: Open) -> None:
+    log = open_log()
+    [first] = await log.append("t", records("a"))
+    assert values(await claim(log)) == ["a"]
+    process.say("XADD", STREAM, "*", "item_id", "7")
+    assert values(await claim(log)) == ['{"item_id":"7"}']
+    [later] = await log.append("t", records("b"))
+    assert later > first
+    assert values(await claim(log)) == ["b"]
+    lag = await log.lag("t", "g")
+    assert (lag.lost, lag.undelivered, await log.end("t")) == (0, 0, 3)
+    assert await log.dead_letters() == []
+
+
 async def test_operators_see_who_holds_what(process: RedisProcess, open_log: Open) -> None:
     log = open_log()
     await log.append("t", records("a", "b"))

@@ -106,6 +106,7 @@ end
 local is_dense = redis.call('HEXISTS', meta, 'last') == 1
 local passed = 0
 
+local OTHERS_FROM = 2 ^ 40
 local known_upto = math.max(number_of(cursor), number_of(born))
 
 -- Ids of ours have no gaps, and only what every group has accepted is trimmed: a gap is a loss.
@@ -146,8 +147,14 @@ local function take_fresh(most)
       local id, fields = pad(entry[1]), entry[2]
       if is_dense then
         local number = tonumber(id:sub(1, 13))
-        if number > known_upto + 1 then note_gap(number - 1) end
-        if number > known_upto then known_upto = number end
+        if number >= OTHERS_FROM or id:sub(14) ~= '-0' then
+          -- Somebody else has begun to write this stream, with ids that have gaps.
+          redis.call('HDEL', meta, 'last')
+          is_dense = false
+        elseif number > known_upto then
+          if number > known_upto + 1 then note_gap(number - 1) end
+          known_upto = number
+        end
       end
       cursor = id
       local due = due_of(fields)
