@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from gristmill.adapters.kafka import KafkaLog, KafkaSettings
+from gristmill.adapters.kafka import KafkaInlet, KafkaLog, KafkaSettings
 from gristmill.adapters.memory import MemoryStore
 from gristmill.testing.clock import FakeClock
 from gristmill.testing.contracts import Backend
@@ -41,6 +42,13 @@ def fresh_prefix() -> str:
     return f"test{os.getpid()}-{next(_numbers)}."
 
 
+class ApartFront:
+    """Only what the contracts of an inlet ask for."""
+
+    def __init__(self, inlet: KafkaInlet) -> None:
+        self.inlet = inlet
+
+
 class KafkaBackends:
     """Opens the same topics again and again; the last one is to be closed."""
 
@@ -55,14 +63,16 @@ class KafkaBackends:
             settle_ms=SETTLE_MS,
             drain_ms=0,
         )
+        self._store = MemoryStore(clock)
         self._log: KafkaLog | None = None
 
     async def open(self) -> Backend:
         await self.close()
         self._log = KafkaLog(self._settings, self._clock)
         await self._log.start()
-        store = MemoryStore(self._clock)
-        return Backend(self._log, store.state, store.cache, self._clock, reopen=self.open)
+        store = self._store
+        front: Any = ApartFront(KafkaInlet(store.state, self._log, store.cache, self._clock))
+        return Backend(self._log, store.state, store.cache, self._clock, front, reopen=self.open)
 
     async def close(self) -> None:
         if self._log is not None:

@@ -48,7 +48,7 @@ class KafkaInlet:
         item_ids = await self._identify(publications)
         by_topic: defaultdict[str, list[NewRecord]] = defaultdict(list)
         for one in publications:
-            by_topic[one.topic].append(one.record)
+            by_topic[one.topic].append(_keyed(one))
         for topic, records in by_topic.items():
             await self._log.append(topic, records)
         if once is not None:
@@ -74,6 +74,14 @@ class KafkaInlet:
             for (tenant, source), wanted in proposed.items()
         }
         return tuple([mapped[one.tenant, one.source][one.input_id] for one in publications])
+
+
+def _keyed(publication: Publication) -> NewRecord:
+    """Return the record under a key: revisions of one item share a partition, so a later one has a higher offset."""
+    record = publication.record
+    if record.key:
+        return record
+    return msgspec.structs.replace(record, key=f"{publication.tenant}/{publication.source}/{publication.input_id}")
 
 
 def _key(once: Once) -> str:

@@ -180,3 +180,23 @@ async def test_publishing_with_a_key_happens_once(logs: Logs) -> None:
     assert await inlet.publish([one], once=once) == Published((ItemId(7),), is_replay=True)
     assert await inlet.publish([one], once=Once("key", "other", once.until_ms)) == KeyTaken()
     assert await log.end("t") == 1
+
+
+async def test_revisions_of_one_item_grow_though_a_topic_has_many_partitions(logs: Logs) -> None:
+    log = await logs.open()
+    store = MemoryStore(SystemClock())
+    inlet = KafkaInlet(store.state, log, store.cache, SystemClock())
+    for revision in range(6):
+        for input_id in "abcd"[: 1 + revision % 4]:
+            record = NewRecord(f"{input_id}{revision}".encode())
+            await inlet.publish(
+                [
+                    Publication(
+                        topic="t", record=record, tenant="d", source="s", input_id=input_id, proposed=ItemId(revision)
+                    )
+                ]
+            )
+    offsets = {one.value: one.offset async for batch in log.read_all("t") for one in batch}
+    for input_id in "abcd":
+        revisions = sorted(value for value in offsets if value.startswith(input_id.encode()))
+        assert [offsets[value] for value in revisions] == sorted(offsets[value] for value in revisions)
