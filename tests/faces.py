@@ -21,6 +21,7 @@ from gristmill.api.metrics import ApiMetrics
 from gristmill.api.routes import OPERATIONS
 from gristmill.api.security import RequestRates, TokenGate, make_token
 from gristmill.api.services import Services
+from gristmill.deliver.sending import Sending
 from gristmill.domain.front.access import EVERY_TENANT, Role
 from gristmill.domain.front.health import HealthReport, ServiceHealth
 from gristmill.engine.scoring import Scorer
@@ -32,6 +33,7 @@ from gristmill.plans.registry import build_registry
 from gristmill.runtime.composition.decode import RecordDecoder
 from gristmill.testing.clock import FakeClock
 from gristmill.testing.contracts.backend import make_commit
+from tests.delivering import Receivers
 
 
 @cell("shout")
@@ -67,6 +69,7 @@ class Face:
         self.store = store or MemoryStore(self.clock)
         self.ids = SegmentIds(self.store.state, self.clock)
         self.health = HealthReport("serving", (ServiceHealth(""), ServiceHealth("dispatcher"), ServiceHealth("engine")))
+        self.receivers = Receivers(self.clock)
         registry = build_registry([LOUD])
         native = self.native = native_generator(["loud"])
         self.sources = LiveSources(self.store.definitions, self.clock)
@@ -90,6 +93,9 @@ class Face:
             description=render(describe(OPERATIONS)),
             sources=self.sources,
             definitions=self.store.definitions,
+            changes=self.store.changes,
+            deliveries=self.store.deliveries,
+            sending=Sending(self.receivers, self.store.log, self.clock),
         )
         self.app = build_app(self.services, pages=build_console(self.services))
         self.client = httpx.AsyncClient(

@@ -74,6 +74,7 @@ class Sender:
     async def start(self) -> None:
         progress = await self.store.deliveries.add(Progress(tenant="main", name="x"))
         changes = await self.store.changes.read(after=progress.position, limit=STRETCH)
+        self.told = set[int]()
         self.unsure, self.unsure_upto = set(), max((change.position for change in changes), default=0)
 
     async def step(self, fates: list[str]) -> bool:
@@ -98,14 +99,17 @@ class Sender:
                 self.receiver.got.append(json.loads(message.body))
             if fate == "ok":
                 self.unsure.discard(message.item_id)
+                self.told.add(message.item_id)
                 done[message.item_id] = message
         if changes and len(done) == len(messages):
+            self.told.clear()
             progress = msgspec.structs.replace(progress, position=changes[-1].position)
         await self.store.deliveries.save(progress, sent={one: message.columns for one, message in done.items()})
         return bool(changes)
 
     def is_unsure(self, change: Change) -> bool:
-        return change.position <= self.unsure_upto or change.item_id in self.unsure
+        is_first = change.position <= self.unsure_upto and change.item_id not in self.told
+        return is_first or change.item_id in self.unsure
 
 
 def expected(store: MemoryStore, subscription: Subscription) -> dict[str, dict[str, Any]]:

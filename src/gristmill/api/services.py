@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from gristmill.api.metrics import ApiMetrics
 from gristmill.api.security import RequestRates, TokenGate
+from gristmill.deliver.sending import Sending
 from gristmill.domain.front.health import HealthReport
 from gristmill.engine.scoring import Scorer
 from gristmill.intake.publish import Publisher
@@ -16,6 +17,7 @@ from gristmill.plans.plan import Generator
 from gristmill.plans.registry import Registry
 from gristmill.ports.clock import Clock
 from gristmill.ports.definitions import Definitions
+from gristmill.ports.delivery import Changes, Deliveries
 from gristmill.ports.front import Front
 from gristmill.ports.log import Log
 from gristmill.ports.state import State
@@ -35,6 +37,7 @@ class Services:
         generators: what this group serves, by type.
         native: the generator that published items go to; None where this installation takes none.
         is_full: whether so much waits for a generator that no more may be published to it.
+        sending: the ways out, for trying receivers.
         health: what every probe reads; it asks nobody, so it answers at once.
         metrics: returns a scrape of the whole group.
         description: the OpenAPI document.
@@ -57,6 +60,9 @@ class Services:
     native: Generator | None
     sources: LiveSources
     definitions: Definitions
+    changes: Changes
+    deliveries: Deliveries
+    sending: Sending
     health: Callable[[], HealthReport]
     metrics: Callable[[], Awaitable[str]]
     description: bytes

@@ -74,6 +74,8 @@ class Courier:
         self._unsure_upto: int | None = None
         """End of the first stretch: an earlier courier may have sent of it what nobody has noted."""
         self._unsure: set[ItemId] = set()
+        self._told: set[ItemId] = set()
+        """Of the present stretch: its failures are tried again without those that the receiver has taken."""
 
     async def run(self) -> None:
         """Deliver; returns when the subscription is not active, or was changed by somebody else."""
@@ -94,7 +96,8 @@ class Courier:
         stretch = await self._tools.feed.read(self.progress.position, newer_than=self._number)
         self._number = stretch.number
         if self._unsure_upto is None:
-            self._unsure_upto = max((change.position for change in stretch.changes), default=0)
+            may_know = stretch.changes if self.progress.has_begun else []
+            self._unsure_upto = max((change.position for change in may_know), default=0)
         if stretch.changes:
             await self._deliver(stretch)
         else:
@@ -123,23 +126,31 @@ class Courier:
             stretch.changes,
             stretch.views,
             sent,
-            is_again=lambda change: change.position <= self.progress.again_upto,
+            is_again=self._is_again,
             is_unsure=self._is_unsure,
             again_mark=f"-r{self.progress.replays}",
         )
         self._count_row_errors()
         if not messages:
+            self._told.clear()
             self.progress = msgspec.structs.replace(self.progress, position=stretch.changes[-1].position)
             await self._save_position(is_due=False)
             return
         # What is under way must lie in the first stretch behind what is noted; see `_unsure_upto`.
+        if not self.progress.has_begun:
+            self.progress = msgspec.structs.replace(self.progress, has_begun=True)
+            await self._save({}, [])
         await self._save_position(is_due=True)
         done, tried = await self._send(messages)
         fault("delivery.sent")
         await self._note(stretch, messages, done, tried)
 
+    def _is_again(self, change: Change) -> bool:
+        return change.position <= self.progress.again_upto and change.item_id not in self._told
+
     def _is_unsure(self, change: Change) -> bool:
-        return change.position <= (self._unsure_upto or 0) or change.item_id in self._unsure
+        is_first = change.position <= (self._unsure_upto or 0) and change.item_id not in self._told
+        return is_first or change.item_id in self._unsure
 
     async def _send(self, messages: Sequence[Message]) -> tuple[dict[ItemId, SentColumns | None], list[Tried]]:
         """Send all messages once, but for those that a receiver that is down is spared."""
@@ -165,6 +176,7 @@ class Courier:
                 failed_in_a_row = 0
                 for message in part:
                     self._unsure.discard(message.item_id)
+                    self._told.add(message.item_id)
                     done[message.item_id] = message.columns
 
         async with asyncio.TaskGroup() as tasks:
@@ -196,6 +208,7 @@ class Courier:
             self._tools.metrics.messages.labels(address).inc(len(done))
         failed = [one for one in tried if one.verdict != "delivered"]
         if len(done) == len(messages):
+            self._told.clear()
             position = stretch.changes[-1].position
             progress = msgspec.structs.replace(
                 progress, position=position, failures=0, failing_since_ms=0, next_at_ms=0, last_error=""

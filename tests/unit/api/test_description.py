@@ -10,17 +10,20 @@ import pytest
 
 from gristmill.api.describe import describe, render
 from gristmill.api.routes import OPERATIONS
+from gristmill.deliver.definitions import publish_subscription, read_subscription
 from gristmill.domain.front.access import EVERY_TENANT, ROLES, Role
 from gristmill.domain.ids import ItemId
 from gristmill.domain.item import AppliedLabel, Item
 from gristmill.domain.log import Diagnosis, NewRecord
+from gristmill.domain.run import Event
+from gristmill.testing.contracts.backend import run_id_of
 from tests.faces import Face, face
 
 FROZEN = Path(__file__).parents[3] / "docs" / "openapi.json"
 DOCUMENT: dict[str, Any] = json.loads(render(describe(OPERATIONS)))
 SPAM = AppliedLabel("spam", 0.9, "too many links", (), "rules", "screening", "1")
 
-OF_A_TENANT = ("item_id", "dead_letter_id", "token_id")
+OF_A_TENANT = ("item_id", "dead_letter_id", "token_id", "subscription")
 """Parameters of paths that name somebody's own things."""
 
 Described = tuple[str, str, dict[str, Any]]
@@ -50,14 +53,23 @@ def test_every_operation_is_open_to_everybody_or_to_roles() -> None:
 
 @pytest.fixture
 async def faced() -> AsyncIterator[Face]:
-    """With an item, a dead letter and a token of each of two tenants."""
+    """With an item, a dead letter and a token of each of two tenants, and a subscription of one."""
     async with face() as made:
         for number, tenant in ((1, "main"), (2, "acme")):
             item = Item(ItemId(number), source="src", input_id="x", text="x", tenant=tenant)
-            await made.add_items(number, item=item, labels=(SPAM,))
+            told = (Event("run.ended", ItemId(number), run_id_of(number), 1, {}),)
+            await made.add_items(number, item=item, labels=(SPAM,), events=told)
             await made.store.log.append("items", [NewRecord(b"{}", headers={"tenant": tenant})])
             [delivery] = await made.store.log.claim("items", "items", owner="me", limit=1, lease_ms=1_000)
             await made.store.log.reject(delivery.lease, Diagnosis("ValueError", "no"))
+        await publish_subscription(
+            made.store.definitions,
+            made.store.deliveries,
+            made.store.changes,
+            read_subscription(f"subscription: desk\nto: {{webhook: '{made.receivers.add('desk')}'}}\n", file="x"),
+            actor="me",
+            clock=made.clock,
+        )
         yield made
 
 
@@ -80,8 +92,13 @@ async def test_a_caller_may_do_what_the_description_says(
         assert answer.status_code == 403
     elif tenant == "acme" and any(f"{{{name}}}" in path for name in OF_A_TENANT):
         assert answer.status_code == 404
-    elif tenant == "acme" and described["operationId"] in ("publishSource", "listGenerators", "metrics"):
-        # The example's Source is for the tenant `main`, and so are numbers of the whole installation.
+    elif tenant == "acme" and described["operationId"] in (
+        "publishSource",
+        "publishSubscription",
+        "listGenerators",
+        "metrics",
+    ):
+        # What the examples publish is for the tenant `main`, and so are numbers of the whole installation.
         assert answer.status_code == 403
     else:
         assert str(answer.status_code) in described["responses"], answer.text
@@ -102,6 +119,7 @@ async def call(
         "plan": "loud",
         "name": "validation",
         "token_id": token_id,
+        "subscription": "desk",
     }
     content: str | None = None
     body = described.get("requestBody")

@@ -10,6 +10,7 @@ from gristmill.api.routes.plans import PLAN_OPERATIONS
 from gristmill.api.routes.publish import PUBLISH_OPERATIONS
 from gristmill.api.routes.score import SCORE_OPERATIONS
 from gristmill.api.routes.sources import SOURCE_OPERATIONS
+from gristmill.api.routes.subscriptions import SUBSCRIPTION_OPERATIONS
 from gristmill.api.routes.tokens import TOKEN_OPERATIONS
 
 __all__ = ["OPERATIONS"]
@@ -23,6 +24,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *PLAN_OPERATIONS,
     *DEAD_LETTER_OPERATIONS,
     *SOURCE_OPERATIONS,
+    *SUBSCRIPTION_OPERATIONS,
     *TOKEN_OPERATIONS,
     *OBSERVE_OPERATIONS,
 )

@@ -19,6 +19,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         subscription_id: given by the store.
         version: raised by every write; whoever writes must have seen the last one.
         why: of a status that is not active, for a person.
+        has_begun: something was ever sent, or is about to be.
         position: every change up to it is with the receiver.
         again_upto: changes up to it are sent even where the receiver has them already.
         replays: how often somebody has asked for that; what is told again has new ids, or receivers would drop it.
@@ -36,6 +37,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     version: int = 0
     status: ProgressStatus = "active"
     why: str = ""
+    has_begun: bool = False
     position: int = 0
     again_upto: int = 0
     replays: int = 0

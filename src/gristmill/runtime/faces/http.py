@@ -29,6 +29,7 @@ from gristmill.ports.clock import Clock
 from gristmill.runtime.composition.decode import RecordDecoder
 from gristmill.runtime.composition.scoring import build_scorer, warm_up
 from gristmill.runtime.composition.stores import Store, open_store
+from gristmill.runtime.delivery import build_sending
 from gristmill.runtime.faces.backlog import BacklogWatch
 from gristmill.runtime.faces.board import HealthBoard
 from gristmill.runtime.faces.first_token import is_locked_out, make_first_token
@@ -155,6 +156,9 @@ class HttpFace:
             native=generators.get(NATIVE),
             sources=self._sources,
             definitions=store.definitions,
+            changes=store.changes,
+            deliveries=store.deliveries,
+            sending=build_sending(self._spec.settings.delivery, store.log, self._clock),
             health=self._board.report,
             metrics=self._scrape,
             description=render(describe(OPERATIONS)),
