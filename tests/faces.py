@@ -33,7 +33,7 @@ from gristmill.plans.registry import build_registry
 from gristmill.runtime.composition.decode import RecordDecoder
 from gristmill.testing.clock import FakeClock
 from gristmill.testing.contracts.backend import make_commit
-from tests.delivering import Receivers
+from tests.delivery.desk import Receivers
 
 
 @cell("shout")

@@ -15,7 +15,7 @@ from gristmill.domain.errors import Unavailable
 from gristmill.domain.front.label_fact import LabelFact
 from gristmill.domain.ids import ItemId
 from gristmill.ports.egress import Refused, Sent
-from tests.delivering import Desk, change, expected
+from tests.delivery.desk import Desk, change, expected
 
 ITEMS = 1_000
 SEED = 20_261_130
@@ -36,7 +36,7 @@ async def test_AC_DI_001_every_receiver_ends_with_the_state_of_the_store_under_i
     """20 subscriptions, 10 % of the answers errors or lost; the service is ended five times.
 
     There are 1,000 items that change, not 5,000, which passed too and takes a minute. It is ended by dropping all its
-    tasks; `tests/e2e/test_delivery.py` kills the process.
+    tasks; `tests/e2e/delivery/test_delivery.py` kills the process.
     """
     draw = random.Random(SEED)
     published = [

@@ -14,8 +14,8 @@ from gristmill.domain.errors import ConfigError, StaleRead, Unavailable, UsageEr
 from gristmill.domain.front.label_fact import LabelFact
 from gristmill.domain.ids import ItemId
 from gristmill.ports.egress import Refused, Sent
-from tests.delivering import Desk, Receiver, change
-from tests.receiving import is_signed
+from tests.delivery.desk import Desk, Receiver, change
+from tests.delivery.webhooks import is_signed
 
 HOOK = "https://x.example/hook"
 

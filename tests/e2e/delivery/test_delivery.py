@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.commands import run, wait_until
+from tests.delivery.webhooks import WebhookServer
 from tests.e2e.test_http import serving
-from tests.receiving import WebhookServer
 
 ITEMS = 400
 
