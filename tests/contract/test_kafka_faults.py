@@ -73,6 +73,15 @@ async def until_claimed(log: KafkaLog, value: bytes) -> float:
             await asyncio.sleep(0.05)
 
 
+async def until_some(log: KafkaLog) -> None:
+    """Claim and accept what there is, once there is something."""
+    found: list[Delivery] = []
+    while not found:
+        await log.wait(["t"], timeout_ms=100)
+        found = await claim(log)
+    await log.accept([one.lease for one in found])
+
+
 async def test_work_longer_than_the_interval_of_polls_is_done_once(settings: KafkaSettings) -> None:
     log = KafkaLog(settings, SystemClock())
     await log.append("t", [NewRecord(b"long")])
@@ -121,6 +130,24 @@ async def test_records_that_vanish_unread_are_counted_and_never_jumped_over(sett
     assert [one.value for one in await claim(log)] == [b"7", b"8", b"9"]
     lag = await log.lag("t", "g")
     assert (lag.lost, lag.in_flight) == (5, 3)
+    await log.close()
+
+
+async def test_records_that_vanish_while_they_wait_to_be_fetched_are_counted_too(settings: KafkaSettings) -> None:
+    log = KafkaLog(msgspec.structs.replace(settings, fetched_max=5, settle_ms=0), SystemClock())
+    for _ in range(10):
+        await log.append("t", [NewRecord(b"x" * 1_000)] * 1_000)
+    await until_some(log)
+    await asyncio.sleep(0.5)
+    admin = AdminClient({"bootstrap.servers": settings.brokers})
+    for future in admin.delete_records([TopicPartition(f"{settings.prefix}t", 0, 9_990)]).values():
+        future.result(10)
+    while not (lag := await log.lag("t", "g")).lost:
+        await until_some(log)
+    assert 0 < lag.lost < 10_000
+    while lag.undelivered:
+        await until_some(log)
+        lag = await log.lag("t", "g")
     await log.close()
 
 

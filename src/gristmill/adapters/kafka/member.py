@@ -156,6 +156,7 @@ class GroupMember:
             if start.lost:
                 self.lost_count += start.lost
                 _log.error("records are lost to a group", topic=partition[0], partition=partition[1], lost=start.lost)
+            self.book.unassign(partition)  # Where the place was lost while it was ours, what we hold of it is gone.
             self.book.assign(partition, OffsetTracker(start.base, start.metadata))
             self.starts[partition] = high
             self._paused.discard(partition)
