@@ -10,9 +10,11 @@ from gristmill.adapters.recording.events import HistoryEvent
 from gristmill.domain.ids import compute_run_id
 from gristmill.domain.log import Delivery, Lease
 from gristmill.engine.core.recovery import read_origin
+from gristmill.engine.dispatcher import Dispatcher
+from gristmill.engine.service import Engine
 from gristmill.engine.settings import is_recovery_topic, recovery_topic_of
 from gristmill.testing.history import Anomaly, Bounds, check_history
-from gristmill.testing.simulate.member import DELIVERIES_MAX
+from gristmill.testing.simulate.member import CONCURRENCY, DELIVERIES_MAX, Member
 from gristmill.testing.simulate.posts import GENERATORS
 from gristmill.testing.simulate.world import World
 
@@ -39,8 +41,30 @@ def judge(world: World) -> list[Anomaly]:
 def _find_unrest(world: World) -> Iterator[Anomaly]:
     if places := world.open_places():
         yield Anomaly("wedge", f"still open: {', '.join(places)}")
-    for member in world.busy_members():
-        yield Anomaly("wedge", f"{member} record(s) that the log knows nothing of")
+    for busy in world.busy_members():
+        yield Anomaly("wedge", f"{busy} record(s) that the log knows nothing of")
+    for member in world.living():
+        for leftover in _find_leftovers(member):
+            yield Anomaly("wedge", f"{member.owner} keeps {leftover} although all has ended")
+
+
+def _find_leftovers(member: Member) -> Iterator[str]:
+    """Places, permits, marks and ids that are never given back would run out one day."""
+    if member.marks.read():
+        yield f"marks of {sorted(member.marks.read())}"
+    match member.service:
+        case Dispatcher() as dispatcher:
+            table = dispatcher._desk.in_flight
+            for name, counts in (("engine", table._by_engine), ("generator", table._by_generator)):
+                if any(counts.values()):
+                    yield f"places by {name}: {dict(counts)}"
+        case Engine() as engine:
+            if engine._admission._unwritten:
+                yield f"{len(engine._admission._unwritten)} id(s) that nobody writes"
+            if engine._executor._tasks:
+                yield f"{len(engine._executor._tasks)} run(s)"
+            if engine._executor._permits._value != CONCURRENCY:
+                yield f"{CONCURRENCY - engine._executor._permits._value} permit(s)"
 
 
 def _find_wrong_budgets(events: list[HistoryEvent]) -> Iterator[Anomaly]:

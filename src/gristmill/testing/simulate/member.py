@@ -23,6 +23,7 @@ from gristmill.testing.simulate.machine.loop import Process
 from gristmill.testing.simulate.posts import GENERATORS, compiled_plans, decode_post
 
 __all__ = [
+    "CONCURRENCY",
     "DELIVERIES_MAX",
     "LEASE_MS",
     "Member",
@@ -37,6 +38,7 @@ LEASE_MS = 2_000
 DELIVERIES_MAX = 3
 TIMEOUT_MS = 3_000
 CAPACITY = 8
+CONCURRENCY = 4
 RECOVERY = RecoveryPolicy(delay_ms=500, factor=2, recoveries_max=2)
 
 
@@ -146,7 +148,7 @@ def make_engine(member: Member, around: Surroundings) -> Engine:
         plans=compiled_plans(),
         resources={},
         decode=decode_post,
-        settings=EngineSettings(capacity=CAPACITY, max_concurrency=4, task_timeout_ms=TIMEOUT_MS),
+        settings=EngineSettings(capacity=CAPACITY, max_concurrency=CONCURRENCY, task_timeout_ms=TIMEOUT_MS),
         metrics=_metrics()[1],
         marks=member.marks,
     )

@@ -24,13 +24,15 @@ from gristmill.testing.simulate.machine.ports import FaultyPort, Weather
 from gristmill.testing.simulate.member import LEASE_MS, Member, Role, Surroundings, make_dispatcher, make_engine
 from gristmill.testing.simulate.posts import GENERATORS
 from gristmill.testing.simulate.recording import History, RecordedLog, RecordedState
-from gristmill.testing.simulate.scenario import Deed, Posting, Scenario
+from gristmill.testing.simulate.scenario import CALM_US, Deed, Posting, Scenario
 
 __all__ = ["Parts", "World"]
 
 LOOK_US = 200_000
-QUIET_US_MAX = 600_000_000
-"""Ten minutes after calm whatever has not come to rest never will."""
+REST_US_MAX = 60_000_000
+REST_US_MAX_AFTER_SILENCE = 600_000_000
+"""Within a minute of calm all comes to rest. What was with an engine that fell silent is missed a minute later only,
+and may meet the like again."""
 
 RESTART_US = 500_000
 
@@ -104,12 +106,16 @@ class World:
 
     def busy_members(self) -> list[str]:
         """Return who still believes to have work."""
-        counts = {member.owner: _count_open(member.service) for member in self._living()}
+        counts = {member.owner: _count_open(member.service) for member in self.living()}
         return [f"{owner} has {count}" for owner, count in counts.items() if count]
 
+    def living(self) -> list[Member]:
+        """Return the dispatchers and engines that live."""
+        return [member for member in self.members if not member.is_dead]
+
     async def _rest(self) -> None:
-        await self._wait_until(max(self.loop.now_us, 0))
-        limit_us = self.loop.now_us + QUIET_US_MAX
+        has_silence = any(deed.act in ("vanish", "freeze") for deed in self.scenario.deeds)
+        limit_us = max(self.loop.now_us, CALM_US) + (REST_US_MAX_AFTER_SILENCE if has_silence else REST_US_MAX)
         while self._published < len(self.scenario.postings) or self.open_places() or self.busy_members():
             if self.loop.now_us > limit_us:
                 return
@@ -184,11 +190,8 @@ class World:
         birth = (self.loop.now_us + RESTART_US) / 1_000_000
         self.loop.call_at(birth, self._bear, member.role, member.address, context=member.address.outside)
 
-    def _living(self) -> list[Member]:
-        return [member for member in self.members if not member.is_dead]
-
     def _do(self, deed: Deed) -> None:
-        living = self._living()
+        living = self.living()
         if not living:
             return
         member = living[deed.target % len(living)]
