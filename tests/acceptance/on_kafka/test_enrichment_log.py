@@ -16,6 +16,7 @@ from gristmill.adapters.kafka.admin import TopicAdmin
 from gristmill.adapters.kafka.core.metadata import TEXT_MAX, Progress, decode_progress, encode_progress
 from gristmill.adapters.kafka.core.tracker import WINDOW, OffsetTracker
 from gristmill.domain.log import Delivery, NewRecord
+from gristmill.testing.crash import numbered
 from tests.on_kafka.backends import fresh_prefix, require_kafka, start_broker
 from tests.on_kafka.group import KafkaGroup
 
@@ -148,6 +149,48 @@ async def test_AC_EN_035_a_record_that_kills_whoever_works_on_it_is_given_up(
         group.stop()
         await log.close()
     assert (await group.counts())["runs.done"] == 30
+
+
+@pytest.mark.cluster
+@pytest.mark.crash
+@pytest.mark.timeout(240)
+async def test_AC_EN_037_a_group_that_is_ended_stops_in_time_and_costs_no_attempt(
+    settings: KafkaSettings, tmp_path: Path
+) -> None:
+    shared = msgspec.structs.replace(settings, partition_count=2)
+    log = KafkaLog(shared, SystemClock())
+    records = [msgspec.json.encode({"id": f"n{number}", "text": "slow"}) for number in range(2_000)]
+    await log.append("numbered", [NewRecord(record, key=f"k{number}") for number, record in enumerate(records)])
+    group = KafkaGroup(tmp_path, settings.brokers, settings.prefix, flow_file=Path(numbered.__file__), name="numbered")
+    try:
+        await group.until_left(log, 1_900)
+    finally:
+        began = time.monotonic()
+        group.stop()
+    assert time.monotonic() - began < 30
+    left = await log.claim("numbered", group.group, owner="me", limit=2_000, lease_ms=LEASE_MS)
+    assert left
+    assert {one.attempt for one in left} == {1}
+    assert (await group.counts())["runs.done"] + len(left) == 2_000
+    await log.close()
+
+
+@pytest.mark.cluster
+async def test_AC_EN_089_waiting_for_a_dependency_costs_no_attempt_and_moves_nothing(settings: KafkaSettings) -> None:
+    log = KafkaLog(settings, SystemClock())
+    await log.append("t", [NewRecord(b"%d" % number) for number in range(200)])
+    for _ in range(5):
+        found: list[Delivery] = []
+        while len(found) < 200:
+            await log.wait(["t"], timeout_ms=50)
+            found += await claim(log)
+        assert {one.attempt for one in found} == {1}
+        assert all(await log.release([one.lease for one in found], delay_ms=200, counted=False))
+    admin = TopicAdmin(settings)
+    for tier_ms in settings.tiers_ms:
+        assert await admin.ends(f"{settings.prefix}t.g.retry.{tier_ms // 1_000}s") == [0]
+    assert (await log.lag("t", "g")).dead == 0
+    await log.close()
 
 
 @pytest.mark.cluster
