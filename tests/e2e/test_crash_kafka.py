@@ -20,6 +20,22 @@ from tests.on_kafka.group import KafkaGroup
 RECORDS = 2_000
 KILL_AFTER = 300
 
+FLAKY_FLOW = """
+from gristmill import Flow, Item, Plan, task
+
+SEEN = set()
+
+
+@task
+def try_it(item: Item) -> None:
+    if item.text == "never" or (item.text.startswith("once") and item.text not in SEEN):
+        SEEN.add(item.text)
+        raise RuntimeError("not this time")
+
+
+flow = Flow("flaky", plans=[Plan("flaky", tasks=[try_it])])
+"""
+
 pytestmark = [pytest.mark.cluster, pytest.mark.crash, pytest.mark.timeout(300)]
 
 
@@ -30,6 +46,28 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     yield address
     if broker is not None:
         broker.stop()
+
+
+async def test_failed_records_come_again_or_are_given_up_in_the_end(brokers: str, tmp_path: Path) -> None:
+    flow_file = tmp_path / "flaky.py"
+    flow_file.write_text(FLAKY_FLOW)
+    prefix = fresh_prefix()
+    log = KafkaLog(KafkaSettings(brokers=brokers, prefix=prefix, partition_count=2), SystemClock())
+    texts = ["never", *(f"once {number}" for number in range(20)), *(f"fine {number}" for number in range(20))]
+    await log.append("flaky", [NewRecord(msgspec.json.encode({"id": text, "text": text})) for text in texts])
+    group = KafkaGroup(tmp_path, brokers, prefix, flow_file=flow_file, name="flaky", engines=1)
+    try:
+        while not (letters := await log.dead_letters(group=group.group)):
+            await log.wait(["flaky"], timeout_ms=200)
+        await group.until_left(log, 0)
+    finally:
+        group.stop()
+        await log.close()
+    assert len(letters) == 1
+    assert b"never" in letters[0].value
+    assert len(letters[0].diagnosis.history) == 2
+    counts = await group.counts()
+    assert (counts["items"], counts["runs.done"]) == (41, 40)
 
 
 @pytest.mark.parametrize("victim", ["engine", "dispatcher", "group"])

@@ -23,7 +23,9 @@ LOOK_AGAIN_S = 0.2
 class KafkaGroup:
     """`gristmill up` over one topic and one plan of a flow file."""
 
-    def __init__(self, folder: Path, brokers: str, prefix: str, *, flow_file: Path, name: str) -> None:
+    def __init__(
+        self, folder: Path, brokers: str, prefix: str, *, flow_file: Path, name: str, engines: int = 2
+    ) -> None:
         self._folder = folder
         self.topic = name
         self.group = f"{name}.{name}"
@@ -39,9 +41,11 @@ class KafkaGroup:
             "GRISTMILL_FLOWS__ENABLED": name,
             "GRISTMILL_DISPATCHER__LEASE_MS": "3000",
             "GRISTMILL_DISPATCHER__MAX_IN_FLIGHT": "64",
+            "GRISTMILL_DISPATCHER__RECOVERY_DELAY_S": "1",
+            "GRISTMILL_DISPATCHER__RECOVERIES_MAX": "1",
             "GRISTMILL_DISPATCHER__MONITOR_INTERVAL_S": "1",
         }
-        argv = [sys.executable, "-m", "gristmill", "up", "--topic", name, "--plan", name, "--engines", "2"]
+        argv = [sys.executable, "-m", "gristmill", "up", "--topic", name, "--plan", name, "--engines", str(engines)]
         self._argv = [*argv, "--flow", str(flow_file), "--state", str(folder / "state")]
         self.process = self._start()
 

@@ -65,8 +65,11 @@ class RecordProducer:
             except (KafkaException, BufferError) as error:
                 batch.fail(index, error)
         await batch.done
-        for refused in batch.refused:
-            raise translate(refused, "records cannot be written")
+        if batch.refused:
+            refusal = translate(batch.refused[0], "records cannot be written")
+            if len(batch.refused) < len(records) and isinstance(refusal, Unavailable):
+                refusal = OutcomeUnknown(refusal.thing, value=refusal.value, advice="some are written, some are not")
+            raise refusal from batch.refused[0]
         return batch.places
 
     async def close(self) -> None:
