@@ -10,9 +10,9 @@ from litestar import Litestar, Request, Response
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
 from litestar.response import Stream
-from litestar.types import ControllerRouterHandler
+from litestar.types import ASGIApp, ControllerRouterHandler, Receive, Scope, Send
 
-from gristmill.api.calls import Call, Operation
+from gristmill.api.calls import Call, Operation, Reply
 from gristmill.api.calls.operation import Access
 from gristmill.api.metrics import ApiMetrics
 from gristmill.api.problems import Fault, problem
@@ -28,6 +28,7 @@ __all__ = ["Guard", "build_app", "make_call", "principal_of"]
 CALLER = "gristmill_caller"
 US_PER_S = 1_000_000
 VARY = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+STATUSES_WITHOUT_BODY = (204, 304)
 NO_BODY_LIMIT = None
 """Each operation has a bound of its own, and answers with a problem."""
 
@@ -115,24 +116,50 @@ def _make_handler(operation: Operation, services: Services) -> HTTPRouteHandler:
     answers = services.tally.answers.labels(operation.operation_id, "ok")
     seconds = services.tally.seconds.labels(operation.operation_id)
 
-    async def answer(request: AnyRequest) -> Response[Any]:
+    async def answer(request: AnyRequest) -> ASGIApp:
         began_us = services.clock.monotonic_us()
         outcome = await operation.handle(services, make_call(request))
         answers.inc()
         seconds.observe((services.clock.monotonic_us() - began_us) / US_PER_S)
-        headers = {**VARY, **outcome.headers}
-        if outcome.parts is not None:
-            parts = _prepend(outcome.body, outcome.parts)
-            return Stream(parts, status_code=outcome.status, media_type=outcome.media_type, headers=headers)
-        return Response(outcome.body, status_code=outcome.status, media_type=outcome.media_type, headers=headers)
+        if outcome.parts is None:
+            return _Answer(outcome)
+        parts, headers = _prepend(outcome.body, outcome.parts), {**VARY, **outcome.headers}
+        stream = Stream(parts, status_code=outcome.status, media_type=outcome.media_type, headers=headers)
+        return stream.to_asgi_response(None, request)
 
-    return HTTPRouteHandler(
+    return _Route(
         operation.path.replace("}", ":str}"),
         http_method=operation.method,
         guards=[Guard(operation.access, services)],
         name=operation.operation_id,
         opt={"operation": operation},
     )(answer)
+
+
+class _Route(HTTPRouteHandler):
+    """A route whose guard is handed the route itself: a copy for each request took a tenth of its time."""
+
+    def __copy__(self) -> _Route:
+        return self
+
+
+class _Answer:
+    """Sends a reply whose body is there: the framework's own response takes as long to build as all the rest of it."""
+
+    def __init__(self, outcome: Reply) -> None:
+        self._outcome = outcome
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        outcome, headers = self._outcome, dict(VARY)
+        if outcome.status not in STATUSES_WITHOUT_BODY:
+            is_text = outcome.media_type.startswith("text/")
+            headers["Content-Type"] = f"{outcome.media_type}; charset=utf-8" if is_text else outcome.media_type
+            headers["Content-Length"] = str(len(outcome.body))
+        headers.update(outcome.headers)
+        encoded = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+        body = b"" if outcome.status in STATUSES_WITHOUT_BODY else outcome.body
+        await send({"type": "http.response.start", "status": outcome.status, "headers": encoded})
+        await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
 async def _prepend(first: bytes, parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
