@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from gristmill.adapters.clock import SystemClock
 from gristmill.cli.app import EXIT_OK
 from gristmill.cli.consoles import plain_console
-from gristmill.cli.copying import CopyBar
+from gristmill.cli.copying import copy_bar
 from gristmill.cli.options import ConfigFile, StateDir, state_folder
 from gristmill.runtime.backup import restore_backup, take_backup
 from gristmill.runtime.backup.manifest import BackupManifest
@@ -29,9 +29,9 @@ def backup(
 
     The file appears whole or not at all. It holds contents and hashes of tokens: keep it where only you can read it.
     """
-    with CopyBar(plain_console(is_stderr=True)) as bar:
+    with copy_bar(plain_console(is_stderr=True)) as on_progress:
         taken = take_backup(
-            state_folder(state, config), to, now_ms=SystemClock().now_ms(), is_forced=force, on_progress=bar.on_progress
+            state_folder(state, config), to, now_ms=SystemClock().now_ms(), is_forced=force, on_progress=on_progress
         )
     print(f"backup: {taken.path}, {taken.bytes} bytes, {_describe(taken.manifest)}")
     return EXIT_OK
@@ -50,9 +50,9 @@ def restore(
     taken are not issued again.
     """
     folder = state_folder(state, config)
-    with CopyBar(plain_console(is_stderr=True)) as bar:
+    with copy_bar(plain_console(is_stderr=True)) as on_progress:
         restored = restore_backup(
-            from_, folder, now_ms=SystemClock().now_ms(), is_forced=force, on_progress=bar.on_progress
+            from_, folder, now_ms=SystemClock().now_ms(), is_forced=force, on_progress=on_progress
         )
     print(f"restored: {folder.path}, as of {restored.manifest.created_at}, {_describe(restored.manifest)}")
     if restored.freed:
