@@ -62,15 +62,15 @@ def static(content: bytes, media_type: str) -> Response[bytes]:
     return Response(content, media_type=media_type, headers={**SAFE, "Cache-Control": FOR_GOOD})
 
 
-def redirect(
-    url: str, *, is_partial: bool, session: str | None = None, cookie_path: str = "/", is_secure: bool = False
-) -> Response[bytes]:
+def redirect(url: str, *, is_partial: bool, session: str | None = None, is_secure: bool = False) -> Response[bytes]:
     """Send the browser elsewhere, and set or take its session.
 
     Args:
         is_partial: a script asked for a part of a page, so the whole page has to be told to go.
+        session: the token that the browser keeps; empty to make it forget, None to leave it alone.
+        is_secure: the browser came over TLS, so the session may go over nothing else.
     """
-    cookies = [] if session is None else [_session(session, path=cookie_path, is_secure=is_secure)]
+    cookies = [] if session is None else [_session(session, is_secure=is_secure)]
     place = urllib.parse.quote(url, safe=AS_IT_IS)
     where = {"HX-Redirect": place} if is_partial else {"Location": place}
     return Response(
@@ -94,11 +94,11 @@ def is_local(path: str) -> bool:
     return is_plain and ".." not in steps and (path == HOME or path.startswith((f"{HOME}/", f"{HOME}?")))
 
 
-def _session(token: str, *, path: str, is_secure: bool) -> Cookie:
+def _session(token: str, *, is_secure: bool) -> Cookie:
     return Cookie(
         key=SESSION_COOKIE,
         value=token,
-        path=path,
+        path="/",
         max_age=SESSION_S if token else 0,
         httponly=True,
         samesite="strict",

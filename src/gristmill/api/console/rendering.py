@@ -99,7 +99,7 @@ def write_duration(ms: int | float) -> str:
 
 
 def write_moment(at_ms: int, *, now_ms: int | None = None) -> Markup:
-    """Return a time in UTC; the page adds how long ago that was, and shows it in the reader's zone if he likes."""
+    """Return a time in UTC; the page adds how long ago that was, and shows it in the reader's zone if they like."""
     if not is_calendar_time(at_ms):
         return Markup("<span>no time</span>")
     iso = write_time(at_ms)

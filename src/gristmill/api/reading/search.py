@@ -113,7 +113,7 @@ class Scanned(msgspec.Struct, frozen=True):
     """A stretch that was looked through: what it holds of what is wanted, and the ids of all of it, at least one.
 
     Attributes:
-        visible: ids of those that the caller may see; of others nobody tells him how many there are.
+        visible: ids of those that the caller may see; how many others there are is not told.
         chars: of the texts of all of it.
     """
 

@@ -22,7 +22,7 @@ __all__ = ["OVERVIEW_PAGES"]
 DAY_MS = 24 * 3_600_000
 CHANGES_MAX = 12
 FOR_ALL: tuple[WaitReason, ...] = ("not-serving", "backlog-full")
-"""Reasons that every publisher notices by himself; the others tell what somebody else has published."""
+"""Reasons that every publisher notices alone; the others tell what somebody else has published."""
 
 DEAD_MAX = 1_000
 """More need no exact number at a glance; reading so many without their values takes some milliseconds."""

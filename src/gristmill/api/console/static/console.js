@@ -13,7 +13,7 @@
     set(name, value) { try { localStorage.setItem("gristmill." + name, value); } catch { /* Private windows. */ } },
   };
 
-  // --- appearance: before the first paint, so that nothing flashes ---
+  // Appearance: before the first paint, so that nothing flashes.
   const THEMES = ["auto", "light", "dark"];
   let theme = THEMES.includes(memory.get("theme")) ? memory.get("theme") : "auto";
   const paintTheme = () => { theme === "auto" ? delete root.dataset.theme : (root.dataset.theme = theme); };
@@ -28,7 +28,6 @@
     }
   };
 
-  // --- times ---
   let zone = memory.get("zone") === "local" ? "local" : "utc";
   const two = (number) => String(number).padStart(2, "0");
   const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
@@ -85,7 +84,6 @@
     drawCharts();
   };
 
-  // --- short messages ---
   let toastTimer = 0;
   const toast = (text) => {
     const place = one("#toast");
@@ -94,7 +92,7 @@
     toastTimer = setTimeout(() => place.replaceChildren(), TOAST_MS);
   };
 
-  // --- live refresh: nothing moves under a selection, an open menu or a field, nor while nobody looks ---
+  // Live refresh: nothing moves under a selection, an open menu or a field, nor while nobody looks.
   let isLive = memory.get("live") !== "off";
   let lastAnswer = "";
   const isBusy = (region) => {
@@ -150,7 +148,6 @@
     }
   };
 
-  // --- charts ---
   const charts = new Map();
   const colour = (name) => getComputedStyle(root).getPropertyValue(name).trim();
 
@@ -193,7 +190,6 @@
 
   const drawCharts = () => all("[data-chart]").forEach(drawChart);
 
-  // --- keyboard ---
   const rows = () => all("[data-row] a[href]").filter((link) => link === one("a[href]", link.closest("[data-row]")));
   const move = (step) => {
     const links = rows();
@@ -234,7 +230,7 @@
     if (Object.hasOwn(acts, event.key)) { event.preventDefault(); acts[event.key](); }
   };
 
-  // --- the palette: pages fit what is typed, everything else is looked up by the server ---
+  // The palette: pages fit what is typed, everything else is looked up by the server.
   const watchPalette = () => {
     const palette = one("#palette");
     if (!palette) return;
