@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, expect
 
 from gristmill.api.console.pages import PAGES
 from tests.commands import wait_until
-from tests.e2e.console.browsing import Visit, count_letters, group_to_look_at, running_browser
+from tests.e2e.console.browsing import Visit, count_letters, group_to_look_at
 from tests.e2e.test_http import Service
 
 pytestmark = pytest.mark.cluster
@@ -23,12 +23,6 @@ PLACES = [*PLAIN, "/console/jump?q=nothing", "first item", "first cause", "first
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     with group_to_look_at(tmp_path_factory.mktemp("console")) as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with running_browser() as started:
         yield started
 
 

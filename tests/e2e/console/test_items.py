@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, expect
 
-from tests.e2e.console.browsing import Visit, running_browser
+from tests.e2e.console.browsing import Visit
 from tests.e2e.console.posts import REASON, Posts, group_with_posts
 from tests.e2e.test_http import Service
 
@@ -29,12 +29,6 @@ SCREEN = {"width": 1440, "height": 900}
 @pytest.fixture(scope="module")
 def seeded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, Posts]]:
     with group_with_posts(tmp_path_factory.mktemp("posts")) as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with running_browser() as started:
         yield started
 
 

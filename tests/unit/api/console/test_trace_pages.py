@@ -175,21 +175,22 @@ async def test_a_record_that_comes_again_says_who_has_it_and_until_when(faced: F
     assert "No record of it is under a lease" in await show(faced)
 
 
-async def test_a_dead_letter_from_the_recovery_topic_is_its_too(faced: Face) -> None:
+async def fail_with_origin(faced: Face, topic: str) -> None:
+    """Give up a record whose headers say that it first stood elsewhere, and store a failed run of that place."""
     log = faced.store.log
-    await log.append("items.recovery", [NewRecord(b"{}", headers=ORIGIN)])
-    [delivery] = await log.claim("items.recovery", "items", owner="me", limit=1, lease_ms=1_000)
+    await log.append(topic, [NewRecord(b"{}", headers=ORIGIN)])
+    [delivery] = await log.claim(topic, "items", owner="me", limit=1, lease_ms=1_000)
     await log.reject(delivery.lease, Diagnosis("ValueError", "it broke"))
     await faced.add_items(1, generator="items", position=77, status="failed")
+
+
+async def test_a_dead_letter_from_the_recovery_topic_is_its_too(faced: Face) -> None:
+    await fail_with_origin(faced, "items.recovery")
     assert "given up as dead letter 1" in await show(faced)
 
 
 async def test_what_a_publisher_says_of_an_origin_is_not_believed(faced: Face) -> None:
-    log = faced.store.log
-    await log.append("items", [NewRecord(b"{}", headers=ORIGIN)])
-    [delivery] = await log.claim("items", "items", owner="me", limit=1, lease_ms=1_000)
-    await log.reject(delivery.lease, Diagnosis("ValueError", "it broke"))
-    await faced.add_items(1, generator="items", position=77, status="failed")
+    await fail_with_origin(faced, "items")
     assert "given up" not in await show(faced)
 
 
