@@ -188,6 +188,9 @@ class RedisServer:
             for line in info.decode("utf-8", "replace").splitlines()
             if ":" in line and line[0] != "#"
         )
+        if facts.get("loading") == "1":
+            # It says wrong things about itself meanwhile, such as that it writes no append-only file.
+            raise Unavailable(f"Redis at {self.target.address} is starting", advice="try again in a moment")
         version = facts.get("redis_version", "0")
         if tuple(int(part) for part in version.split(".")[:2]) < VERSION_MIN:
             wanted = ".".join(map(str, VERSION_MIN))

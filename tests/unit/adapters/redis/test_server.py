@@ -80,6 +80,11 @@ async def test_an_error_says_what_the_caller_can_do(error: Exception, kind: type
     assert type(raised.value) is kind
 
 
+async def test_a_server_that_still_loads_is_not_judged() -> None:
+    with pytest.raises(Unavailable, match="starting"):
+        await server_that({**FIT, "aof_enabled": "0", "loading": "1"}).check()
+
+
 async def test_a_check_that_failed_is_made_again() -> None:
     server = server_that(exceptions.ConnectionError("Error 111 connecting to 127.0.0.1:6379."))
     with pytest.raises(Unavailable):
