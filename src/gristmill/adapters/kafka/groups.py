@@ -60,7 +60,7 @@ class Groups:
     async def claim(self, topic: str, group: str, *, owner: str, limit: int, lease_ms: int) -> list[Delivery]:
         """Lease up to `limit` records of the partitions that this process was assigned."""
         member = await self._join(topic, group)
-        if member is None:
+        if member is None or member.is_handing_over:
             return []
         if self._settings.settle_ms:
             await self._settle(member)
@@ -188,7 +188,7 @@ class Groups:
         """Have the brokers know of these starts before anybody works on the records."""
         try:
             await member.commit()
-        except Exception:
+        except BaseException:  # Also where the claim is cancelled: nobody has seen the records.
             for lease in leases:
                 member.book.unclaim(lease)
             raise

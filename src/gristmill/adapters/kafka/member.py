@@ -49,6 +49,8 @@ class GroupMember:
     ) -> None:
         self.book = book
         self.sources = tuple(sources)
+        self.is_handing_over = False
+        """Whether partitions are leaving; until running work there has ended nothing can be committed or claimed."""
         self.lost_count = 0
         self.left_out_count = 0
         self.starts: dict[Partition, int] = {}
@@ -168,18 +170,14 @@ class GroupMember:
 
     async def hand_over(self, partitions: set[Partition]) -> list[TopicPartition]:
         """Let running work of these partitions end, then forget them; return what is to be committed for them."""
-        self.book.withdraw(partitions)
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._settings.drain_ms / 1_000
-        while self.book.leased_in(partitions) and (left_s := deadline - loop.time()) > 0 and not self._is_closed:
-            self._let_go.clear()
-            try:
-                await asyncio.wait_for(self._let_go.wait(), left_s)
-            except TimeoutError:
-                break
-        wanted = self._to_commit(list(partitions))
-        self.forget(partitions)
-        return wanted
+        self.is_handing_over = True
+        try:
+            self.book.withdraw(partitions)
+            await self._until_let_go(partitions)
+            return self._to_commit(list(partitions))
+        finally:
+            self.forget(partitions)
+            self.is_handing_over = False
 
     def forget(self, partitions: set[Partition]) -> None:
         """Forget partitions; what is under lease there is lost."""
@@ -189,6 +187,17 @@ class GroupMember:
             self._committed.pop(partition, None)
             self._paused.discard(partition)
         self._moved.set()
+
+    async def _until_let_go(self, partitions: set[Partition]) -> None:
+        """Wait until nothing of these partitions is under lease, at most for `drain_ms`."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._settings.drain_ms / 1_000
+        while self.book.leased_in(partitions) and (left_s := deadline - loop.time()) > 0 and not self._is_closed:
+            self._let_go.clear()
+            try:
+                await asyncio.wait_for(self._let_go.wait(), left_s)
+            except TimeoutError:
+                return
 
     def _to_commit(self, partitions: Sequence[Partition]) -> list[TopicPartition]:
         wanted: list[TopicPartition] = []
