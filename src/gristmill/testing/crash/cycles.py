@@ -62,6 +62,9 @@ BOUNDS = Bounds(attempts_max=12, reclaim_ms=20_000, wedge_ms=30_000)
 """Deliveries without bound but chance, so that no record is given up; a lease, a restart and its imports."""
 
 WAITED_S_MAX = 60.0
+STOPPED_WITHIN_S = 90.0
+"""A process of the group may be starting just then, and on a busy machine that alone takes half a minute."""
+
 LOOK_AGAIN_S = 0.05
 
 
@@ -230,7 +233,7 @@ class _Cycles:
         family = [self._group.pid, *descendants(self._group.pid)]
         self._group.send_signal(signal.SIGTERM)
         try:
-            self._group.wait(30.0)
+            self._group.wait(STOPPED_WITHIN_S)
         except subprocess.TimeoutExpired:
             self._faults.append("wedge: the group does not stop")
             kill_hard(family)
