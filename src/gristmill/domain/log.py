@@ -6,7 +6,21 @@ from typing import Literal
 
 import msgspec
 
-__all__ = ["DeadLetter", "Delivery", "Diagnosis", "Hold", "Lag", "Lease", "NewRecord", "Rejected", "StoredRecord"]
+__all__ = [
+    "NEVER_MS",
+    "DeadLetter",
+    "Delivery",
+    "Diagnosis",
+    "Hold",
+    "Lag",
+    "Lease",
+    "NewRecord",
+    "Rejected",
+    "StoredRecord",
+]
+
+NEVER_MS = 1 << 62
+"""Later than any end of a lease; fits 64 bits with room to add to."""
 
 Rejected = Literal["written", "already", "lost"]
 """Answer to `reject`: dead letter written, written before, or the lease was no longer ours (nothing done)."""

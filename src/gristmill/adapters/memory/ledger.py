@@ -10,8 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from gristmill.domain.log import Delivery, Hold, Lease, NewRecord
-from gristmill.domain.times import NEVER_MS
+from gristmill.domain.log import NEVER_MS, Delivery, Hold, Lease, NewRecord
 
 __all__ = ["GroupState", "Held", "Ledger", "Placed", "TopicState"]
 

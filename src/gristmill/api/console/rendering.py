@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from gristmill.api.console.assets import read_assets
-from gristmill.domain.times import is_calendar_time, write_time
+from gristmill.domain.front.times import is_calendar_time, write_time
 
 __all__ = [
     "build_environment",

@@ -17,9 +17,9 @@ from gristmill.api.shapes.letters import (
     QuarantineQuery,
     QuarantineView,
 )
+from gristmill.domain.front.times import write_time
 from gristmill.domain.input_key import TENANT_DEFAULT
 from gristmill.domain.log import DeadLetter
-from gristmill.domain.times import write_time
 
 __all__ = ["DEAD_LETTER_OPERATIONS"]
 

@@ -9,7 +9,7 @@ from gristmill.api.problems import Fault, problem
 from gristmill.api.services import Services
 from gristmill.api.shapes.sources import PublishedSourceView, PublishSourceRequest, SourcesView, SourceView
 from gristmill.domain.errors import ConfigError, GristmillError
-from gristmill.domain.times import write_time
+from gristmill.domain.front.times import write_time
 from gristmill.intake.sources.catalogue import KIND, publish_source
 from gristmill.intake.sources.mapper import SourceMapper, compile_source
 from gristmill.intake.sources.reader import read_source

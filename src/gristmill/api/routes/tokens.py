@@ -11,7 +11,7 @@ from gristmill.api.security import make_token
 from gristmill.api.services import Services
 from gristmill.api.shapes.tokens import NewTokenRequest, NewTokenView, TokensView, TokenView
 from gristmill.domain.front.access import StoredToken
-from gristmill.domain.times import write_time
+from gristmill.domain.front.times import write_time
 
 __all__ = ["TOKEN_OPERATIONS"]
 

@@ -14,10 +14,10 @@ from gristmill.api.views.labels import LabelView, view_label
 from gristmill.domain.commit import StoredRun
 from gristmill.domain.front.label_fact import StandingLabel
 from gristmill.domain.front.standing import fields_of
+from gristmill.domain.front.times import write_time
 from gristmill.domain.ids import ItemId
 from gristmill.domain.input_key import InputKey
 from gristmill.domain.item import Item, thaw
-from gristmill.domain.times import write_time
 
 __all__ = ["ItemView", "compute_etag", "view_found", "view_item", "view_unwritten"]
 

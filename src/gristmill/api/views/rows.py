@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from gristmill.api.problems import Fault, problem
 from gristmill.api.reading import FoundItem, latest_runs
-from gristmill.domain.times import is_calendar_time, write_time
+from gristmill.domain.front.times import is_calendar_time, write_time
 
 __all__ = ["COLUMNS", "read_columns", "write_rows"]
 

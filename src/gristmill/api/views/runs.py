@@ -10,8 +10,8 @@ from gristmill.api.views.labels import LabelView, view_label
 from gristmill.domain.commit import StoredRun
 from gristmill.domain.front.label_fact import StandingLabel
 from gristmill.domain.front.standing import fields_of
+from gristmill.domain.front.times import write_time
 from gristmill.domain.run import Event, RunStatus, TaskReport, TaskStatus
-from gristmill.domain.times import write_time
 
 __all__ = [
     "EventView",

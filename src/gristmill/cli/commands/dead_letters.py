@@ -15,8 +15,8 @@ from gristmill.cli.consoles import plain_console, write_out_steering
 from gristmill.cli.options import ConfigFile, StateDir, folder_of, load
 from gristmill.domain.errors import UsageError
 from gristmill.domain.front.access import EVERY_TENANT, Principal
+from gristmill.domain.front.times import write_second
 from gristmill.domain.log import DeadLetter
-from gristmill.domain.times import write_second
 from gristmill.ports.log import Log
 from gristmill.runtime.loop import run_async
 from gristmill.runtime.reading.lookup import open_for_reading

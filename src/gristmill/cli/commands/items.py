@@ -19,8 +19,8 @@ from gristmill.domain.commit import StoredRun
 from gristmill.domain.errors import UsageError
 from gristmill.domain.front.label_fact import StandingLabel
 from gristmill.domain.front.standing import strip_findings
+from gristmill.domain.front.times import write_time
 from gristmill.domain.item import thaw
-from gristmill.domain.times import write_time
 from gristmill.runtime.loop import run_async
 from gristmill.runtime.reading.lookup import find_items, open_for_reading
 from gristmill.runtime.settings import Settings

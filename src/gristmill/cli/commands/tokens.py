@@ -16,7 +16,7 @@ from gristmill.cli.consoles import plain_console
 from gristmill.cli.options import ConfigFile, StateDir, folder_of, load
 from gristmill.domain.errors import UsageError
 from gristmill.domain.front.access import EVERY_TENANT, Role
-from gristmill.domain.times import write_second
+from gristmill.domain.front.times import write_second
 from gristmill.ports.front import Tokens
 from gristmill.runtime.loop import run_async
 from gristmill.runtime.reading.lookup import open_for_reading

@@ -8,8 +8,8 @@ from typing import Any
 from gristmill.domain.contribution import decide_labels
 from gristmill.domain.front.label_fact import StandingLabel
 from gristmill.domain.front.standing import decide_status, fields_of, latest_runs, stand
+from gristmill.domain.front.times import is_calendar_time, write_time
 from gristmill.domain.item import thaw
-from gristmill.domain.times import is_calendar_time, write_time
 from gristmill.ports.delivery import KnownItem
 
 __all__ = ["NAMES", "compute_columns", "compute_document"]

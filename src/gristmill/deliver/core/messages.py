@@ -17,9 +17,9 @@ import msgspec
 from gristmill.deliver.core.document import compute_columns, compute_document
 from gristmill.deliver.core.selecting import Selector
 from gristmill.domain.delivery import Point, Subscription
+from gristmill.domain.front.times import write_time
 from gristmill.domain.ids import ItemId
 from gristmill.domain.run import Event
-from gristmill.domain.times import write_time
 from gristmill.ports.delivery import Change, KnownItem, SentColumns
 
 __all__ = ["DATA_BYTES_MAX", "Message", "View", "compute_view", "decide_messages", "make_test_message"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import apsw
 
-from gristmill.domain.times import NEVER_MS
+from gristmill.domain.log import NEVER_MS
 
 __all__ = ["Names"]
 

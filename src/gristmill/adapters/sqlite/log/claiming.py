@@ -9,8 +9,7 @@ import msgspec
 
 from gristmill.adapters.sqlite.file.rows import from_json, to_json
 from gristmill.adapters.sqlite.file.writer import Turn
-from gristmill.domain.log import Delivery, Lease
-from gristmill.domain.times import NEVER_MS
+from gristmill.domain.log import NEVER_MS, Delivery, Lease
 
 __all__ = ["Claim", "Claimed"]
 

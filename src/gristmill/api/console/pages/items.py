@@ -20,8 +20,8 @@ from gristmill.api.views.rows import COLUMNS, read_columns
 from gristmill.api.views.times import read_time
 from gristmill.domain.front.access import Principal
 from gristmill.domain.front.standing import WORST_FIRST
+from gristmill.domain.front.times import is_calendar_time, write_time
 from gristmill.domain.ids import ItemId, day_of
-from gristmill.domain.times import is_calendar_time, write_time
 
 __all__ = ["ITEM_PAGES", "ExplorerQuery", "LookupQuery"]
 

@@ -12,8 +12,8 @@ from gristmill.deliver.steering import find_subscription
 from gristmill.domain.delivery import Attempt, Progress, Subscription
 from gristmill.domain.errors import UsageError
 from gristmill.domain.front.access import EVERY_TENANT
+from gristmill.domain.front.times import write_time
 from gristmill.domain.input_key import TENANT_DEFAULT
-from gristmill.domain.times import write_time
 
 __all__ = ["find_visible", "view_attempt", "view_subscription"]
 

@@ -20,8 +20,8 @@ from gristmill.deliver.definitions import KIND, Published, load_subscription, pu
 from gristmill.deliver.steering import find_subscription, pause, replay, resume, rotate_secret, try_receiver
 from gristmill.domain.delivery import Attempt, Progress, Subscription
 from gristmill.domain.errors import UsageError
+from gristmill.domain.front.times import write_second
 from gristmill.domain.input_key import TENANT_DEFAULT
-from gristmill.domain.times import write_second
 from gristmill.runtime.composition.stores import Store, open_store
 from gristmill.runtime.delivery import build_sending
 from gristmill.runtime.folder import StateFolder

@@ -19,9 +19,9 @@ from gristmill.cli.app import EXIT_FAULTY, EXIT_OK
 from gristmill.cli.consoles import plain_console
 from gristmill.cli.options import ConfigFile, StateDir, folder_of, load
 from gristmill.domain.errors import UsageError
+from gristmill.domain.front.times import write_second
 from gristmill.domain.input_key import TENANT_DEFAULT
 from gristmill.domain.log import NewRecord
-from gristmill.domain.times import write_second
 from gristmill.intake.reader import FAULT_HEADER, open_input
 from gristmill.intake.sources.catalogue import KIND, load_source, publish_source
 from gristmill.intake.sources.mapper import SourceMapper
