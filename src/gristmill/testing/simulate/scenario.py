@@ -20,8 +20,9 @@ INPUTS = 12
 FREEZE_US_MAX = 70_000_000
 """Longer than a dispatcher waits for the result of an engine that is connected."""
 
-Act = Literal["kill", "vanish", "freeze", "slow", "cut", "stop", "wall", "outage"]
-"""What may be done to a group. `vanish` is a death that nobody tells of: no connection ends, no lock is let go."""
+Act = Literal["kill", "vanish", "freeze", "slow", "cut", "stop", "wall", "outage", "blackout"]
+"""What may be done to a group. `vanish` is a death that nobody tells of: no connection ends, no lock is let go.
+`blackout` is the death of all."""
 
 Behaviour = Literal["good", "slow", "flaky", "bad", "poison", "hang", "broken"]
 MILD: tuple[Behaviour, ...] = ("good", "good", "good", "slow", "slow", "flaky")

@@ -199,6 +199,9 @@ class World:
         match deed.act:
             case "kill":
                 member.die()
+            case "blackout":
+                for each in living:
+                    each.die()
             case "vanish":
                 member.die(is_silent=member.role == "engine")
             case "freeze":
