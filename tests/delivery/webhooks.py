@@ -16,12 +16,14 @@ class WebhookServer:
     """Checks signatures as a receiver would, and keeps the newest message of each item.
 
     Attributes:
+        headers: sent with each answer.
         answer: decides the status of each request by its number, from 1.
     """
 
     def __init__(self, answer: Callable[[int], int] = lambda number: 200) -> None:
         self.answer = answer
         self.secret = ""
+        self.headers: dict[str, str] = {}
         self.requests = 0
         self.bad_signatures = 0
         self.ids: list[str] = []
@@ -35,6 +37,8 @@ class WebhookServer:
                 body = self.rfile.read(int(self.headers["content-length"]))
                 status = outer._take(dict(self.headers.items()), body)
                 self.send_response(status)
+                for name, value in outer.headers.items():
+                    self.send_header(name, value)
                 self.send_header("content-length", "0")
                 self.end_headers()
 
