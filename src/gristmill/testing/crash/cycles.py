@@ -249,7 +249,9 @@ class _Cycles:
         found = {name: counts.get(name, 0) for name in ("items", "runs", "runs.done")}
         faults = [f"{name}: {count} instead of {wanted}" for name, count in found.items() if count != wanted]
         published = [(TOPIC, offset) for offset in self._offsets]
-        return faults + judge(read_history(self._history), published, {(TOPIC, GROUP)}, bounds=BOUNDS)
+        return faults + judge(
+            read_history(self._history), published, {(TOPIC, GROUP)}, bounds=BOUNDS, is_log_apart=True
+        )
 
 
 def _send(pids: list[int], number: signal.Signals) -> None:
