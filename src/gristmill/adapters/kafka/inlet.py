@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from gristmill.adapters.checks import check_publications
+from gristmill.adapters.identifying import identify
 from gristmill.domain.front.publication import KeyTaken, Once, Publication, Published
 from gristmill.domain.ids import ItemId
 from gristmill.domain.log import NewRecord
@@ -45,7 +46,7 @@ class KafkaInlet:
         check_publications(publications)
         if once is not None and (known := await self._recall(once)) is not None:
             return known
-        item_ids = await self._identify(publications)
+        item_ids = await identify(self._state, publications)
         by_topic: defaultdict[str, list[NewRecord]] = defaultdict(list)
         for one in publications:
             by_topic[one.topic].append(_keyed(one))
@@ -64,16 +65,6 @@ class KafkaInlet:
         if known.fingerprint != once.fingerprint:
             return KeyTaken()
         return Published(tuple(ItemId(one) for one in known.item_ids), is_replay=True)
-
-    async def _identify(self, publications: Sequence[Publication]) -> tuple[ItemId, ...]:
-        proposed: defaultdict[tuple[str, str], dict[str, ItemId]] = defaultdict(dict)
-        for one in publications:
-            proposed[one.tenant, one.source].setdefault(one.input_id, one.proposed)
-        mapped = {
-            (tenant, source): await self._state.map_ids(source, wanted, tenant=tenant)
-            for (tenant, source), wanted in proposed.items()
-        }
-        return tuple([mapped[one.tenant, one.source][one.input_id] for one in publications])
 
 
 def _keyed(publication: Publication) -> NewRecord:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import msgspec
 
 from gristmill.adapters.checks import check_publications
+from gristmill.adapters.identifying import identify
 from gristmill.adapters.redis.log import RedisLog
 from gristmill.adapters.redis.server import RedisServer
 from gristmill.domain.front.publication import KeyTaken, Once, Publication, Published
@@ -51,7 +52,7 @@ class LogApartInlet:
         check_publications(publications)
         if once is not None and (known := await self._recall(once)) is not None:
             return known
-        item_ids = await self._identify(publications)
+        item_ids = await identify(self._state, publications)
         by_topic: defaultdict[str, list[NewRecord]] = defaultdict(list)
         for one in publications:
             by_topic[one.topic].append(one.record)
@@ -78,16 +79,6 @@ class LogApartInlet:
     async def _remember(self, once: Once, item_ids: tuple[ItemId, ...]) -> None:
         packed = msgspec.msgpack.encode(_Remembered(once.fingerprint, once.until_ms, item_ids))
         await self._server.do("SET", self._key(once), packed, "PX", self._left_ms(once))
-
-    async def _identify(self, publications: Sequence[Publication]) -> tuple[ItemId, ...]:
-        proposed: defaultdict[tuple[str, str], dict[str, ItemId]] = defaultdict(dict)
-        for one in publications:
-            proposed[one.tenant, one.source].setdefault(one.input_id, one.proposed)
-        mapped = {
-            (tenant, source): await self._state.map_ids(source, wanted, tenant=tenant)
-            for (tenant, source), wanted in proposed.items()
-        }
-        return tuple([mapped[one.tenant, one.source][one.input_id] for one in publications])
 
     def _left_ms(self, once: Once) -> int:
         return max(0, once.until_ms - self._clock.now_ms()) + SLACK_MS
