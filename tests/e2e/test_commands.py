@@ -83,8 +83,8 @@ def test_check_finds_a_rule_file_sound_or_says_what_is_wrong(tmp_path: Path) -> 
 
 def test_settings_say_where_they_come_from(tmp_path: Path) -> None:
     config = write(tmp_path / "gristmill.toml", "[engine]\ncount = 3\n")
-    explained = output("config", "explain", "--config", config)
-    assert f"engine.count                   3  ({config})  engine processes" in explained
+    words = [line.split() for line in output("config", "explain", "--config", config).splitlines()]
+    assert ["engine.count", "3", f"({config})", "engine", "processes"] in words
     assert "count = 3" in output("config", "show", "--config", config).splitlines()
 
 
