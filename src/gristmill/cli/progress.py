@@ -13,6 +13,7 @@ from rich.table import Table
 from gristmill.runtime.batch.feed import Progress as Progressed
 from gristmill.runtime.batch.outcomes import Status
 from gristmill.runtime.batch.report import STDOUT, Summary
+from gristmill.runtime.folder import StateFolder
 
 if TYPE_CHECKING:
     # At run time it would bring the counters, which must be set up first.
@@ -24,10 +25,12 @@ ERRORS_SHOWN_MAX = 5
 
 
 class ProgressBar:
-    """A bar on a terminal; one line at the start elsewhere."""
+    """A bar on a terminal; lines at the start and while nothing can be done elsewhere."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, folder: StateFolder) -> None:
         self._console = console
+        self._folder = folder
+        self._is_disk_full = False
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         self._progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
         self._task = self._progress.add_task("starting", total=None)
@@ -51,7 +54,11 @@ class ProgressBar:
         self._progress.update(self._task, description=plans)
 
     def on_progress(self, progress: Progressed, total: int | None) -> None:
-        """Move the bar."""
+        """Move the bar, and say why it stands still where the disk is full: everybody waits for room then."""
+        if self._folder.is_disk_full != self._is_disk_full:
+            self._is_disk_full = not self._is_disk_full
+            waits = f"disk of the state folder {self._folder.path} is full: free space and it goes on, nothing is lost"
+            self._say(waits if self._is_disk_full else "there is room on the disk again: going on")
         waiting = f" ({progress.waiting} wait to be tried again)" if progress.waiting else ""
         self._progress.update(self._task, completed=progress.ended, total=total)
         if waiting:

@@ -57,7 +57,7 @@ def run_locked(
             output=output,
             is_fresh=is_fresh,
         )
-        with ProgressBar(plain_console(is_stderr=True)) as bar:
+        with ProgressBar(plain_console(is_stderr=True), folder) as bar:
             return run_in_group(request, settings, on_begin=bar.on_begin, on_progress=bar.on_progress)
     finally:
         lock.close()

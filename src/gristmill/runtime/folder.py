@@ -57,6 +57,11 @@ class StateFolder:
         self.lock_file = self.path / "group.lock"
 
     @property
+    def is_disk_full(self) -> bool:
+        """Whether its disk has so little room that writers wait for more, or fail for the lack of it."""
+        return shutil.disk_usage(self.path).free < FREE_BYTES_MIN
+
+    @property
     def exists(self) -> bool:
         """Whether something was ever stored here."""
         return self.store_file.is_file()
@@ -110,7 +115,7 @@ class StateFolder:
             raise
         except (OSError, Unavailable) as error:
             is_full = isinstance(error, OSError) and error.errno == errno.ENOSPC
-            if not is_full and shutil.disk_usage(self.path).free >= FREE_BYTES_MIN:
+            if not is_full and not self.is_disk_full:
                 raise
             advice = f"free space, then call again: nothing is lost, and it goes on where it stopped; {error}"
             raise Unavailable("disk of the state folder is full", value=str(self.path), advice=advice) from error

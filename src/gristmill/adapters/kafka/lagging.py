@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from gristmill.adapters.kafka.admin import TopicAdmin
 from gristmill.adapters.kafka.core.metadata import decode_progress
@@ -34,18 +35,24 @@ class LagMeter:
         """
         kafka_topic = self._names.topic(topic)
         sources = [kafka_topic, *self._names.retries(topic, group, tiers_ms=self._settings.tiers_ms)]
+        kafka_group = self._names.group(topic, group)
+        while True:
+            told = {source: await self._ask(source, member=member, kafka_group=kafka_group) for source in sources}
+            # The book and its trackers are read in one go: a record that came in between two reads would be in neither.
+            found = {source: _count_elsewhere(source, answers, member=member) for source, answers in told.items()}
+            if None not in found.values():
+                break  # Otherwise a partition has left us while we asked about others.
         tally = (0, 0, 0, 0) if member is None else member.book.tally(now_ms=now_ms)
         undelivered, in_flight, waiting, oldest_ms = tally
-        for source in sources:
-            open_at = await self._open_elsewhere(source, member=member, kafka_group=self._names.group(topic, group))
-            left = sum(count for count, _ in open_at.values())
-            if source != kafka_topic:
+        for source, open_at in found.items():
+            left = sum(count for count, _ in (open_at or {}).values())
+            if source == kafka_topic:
+                undelivered += left
+            else:
                 waiting += left
-                continue
-            undelivered += left
-            bases = {number: base for number, (count, base) in open_at.items() if count}
-            if bases and not oldest_ms:
-                oldest_ms = await self._oldest_ms(source, bases)
+        bases = {number: base for number, (count, base) in (found[kafka_topic] or {}).items() if count}
+        if bases and not oldest_ms:
+            oldest_ms = await self._oldest_ms(kafka_topic, bases)
         age_ms = max(0, now_ms - oldest_ms) if oldest_ms else 0
         lost = member.lost_count if member is not None else 0
         return Lag(undelivered, in_flight, waiting, oldest_age_ms=age_ms, dead=dead, lost=lost)
@@ -54,26 +61,14 @@ class LagMeter:
         """Let go of the connection."""
         await self._reader.close()
 
-    async def _open_elsewhere(
-        self, source: str, *, member: GroupMember | None, kafka_group: str
-    ) -> dict[int, tuple[int, int]]:
-        """Return partition -> (records that are in no book of ours, offset of the first of them)."""
+    async def _ask(self, source: str, *, member: GroupMember | None, kafka_group: str) -> _Answers:
+        """Ask the brokers what is needed to count a topic, no more than that for partitions of ours."""
         ends = await self._admin.ends(source)
         ours = {} if member is None else member.book.trackers
-        committed: Mapping[int, tuple[int, str]] = {}
-        beginnings: list[int] = []
-        if any((source, number) not in ours for number in range(len(ends))):
-            committed = await self._admin.committed(kafka_group, source)
-            beginnings = await self._admin.beginnings(source)
-        found: dict[int, tuple[int, int]] = {}
-        for number, end in enumerate(ends):
-            if (tracker := ours.get((source, number))) is not None:
-                found[number] = (max(0, end - tracker.end), tracker.end)
-                continue
-            base, text = committed.get(number, (0, ""))
-            base = max(base, beginnings[number])
-            found[number] = (max(0, end - base - len(decode_progress(text).complete)), base)
-        return found
+        if all((source, number) in ours for number in range(len(ends))):
+            return _Answers(ends)
+        committed = await self._admin.committed(kafka_group, source)
+        return _Answers(ends, bases=await self._admin.beginnings(source), committed=committed)
 
     async def _oldest_ms(self, source: str, bases: Mapping[int, int]) -> int:
         """Return when the oldest of the records at these places was appended, UTC epoch."""
@@ -90,3 +85,35 @@ class LagMeter:
                     self._times_ms[place] = (message.offset() or 0, message.timestamp()[1])
             times_ms = [self._times_ms[source, number][1] for number in bases if (source, number) in self._times_ms]
         return min(times_ms, default=0)
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """What the brokers say of a topic, by partition; first offsets and commits only where somebody else has some.
+
+    Attributes:
+        bases: first offset that there is.
+        committed: offset and metadata.
+    """
+
+    ends: Sequence[int]
+    bases: Sequence[int] | None = None
+    committed: Mapping[int, tuple[int, str]] = field(default_factory=dict)
+
+
+def _count_elsewhere(
+    source: str, answers: _Answers, *, member: GroupMember | None
+) -> dict[int, tuple[int, int]] | None:
+    """Return partition -> (records that are in no book of ours, offset of the first of them); None to ask again."""
+    found: dict[int, tuple[int, int]] = {}
+    for number, end in enumerate(answers.ends):
+        tracker = None if member is None else member.book.trackers.get((source, number))
+        if tracker is not None:
+            found[number] = (max(0, end - tracker.end), tracker.end)
+        elif answers.bases is None:
+            return None
+        else:
+            base, text = answers.committed.get(number, (0, ""))
+            base = max(base, answers.bases[number])
+            found[number] = (max(0, end - base - len(decode_progress(text).complete)), base)
+    return found
