@@ -52,6 +52,7 @@ class ApartStore:
         self.definitions = store.definitions
         self.changes = store.changes
         self.deliveries = store.deliveries
+        self.closings = store.closings
 
     async def close(self) -> None:
         """Close both; safe to call twice."""
@@ -133,7 +134,13 @@ class _Traffic:
 def _target_of(section: LogSection) -> RedisTarget:
     from gristmill.adapters.redis import RedisTarget
 
-    return RedisTarget(url=section.url, password=section.password, ca_file=section.ca_file, prefix=section.prefix)
+    return RedisTarget(
+        url=section.url,
+        password=section.password,
+        ca_file=section.ca_file,
+        prefix=section.prefix,
+        is_ephemeral=section.ephemeral,
+    )
 
 
 def _read_lossy(entries: Sequence[str]) -> dict[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gristmill.adapters.memory.cache import MemoryCache
 from gristmill.adapters.memory.definitions import MemoryDefinitions
 from gristmill.adapters.memory.delivery import MemoryChanges, MemoryDeliveries
-from gristmill.adapters.memory.front import MemoryFront
+from gristmill.adapters.memory.front import MemoryClosings, MemoryFront
 from gristmill.adapters.memory.log import MemoryLog
 from gristmill.adapters.memory.state import MemoryState
 from gristmill.ports.clock import Clock
@@ -25,6 +25,7 @@ class MemoryStore:
         self.state = MemoryState(self.log.ledger, is_log_apart=is_log_apart)
         self.cache = MemoryCache(clock)
         self.front = MemoryFront(self.log, self.state, clock)
+        self.closings = MemoryClosings()
         self.definitions = MemoryDefinitions()
         self.changes = MemoryChanges(self.state, self.front.facts)
         self.deliveries = MemoryDeliveries()

@@ -12,7 +12,7 @@ from gristmill.adapters.sqlite.delivery import SqliteChanges, SqliteDeliveries
 from gristmill.adapters.sqlite.file.connection import StoreFile, Synchronous
 from gristmill.adapters.sqlite.file.reader import Reader
 from gristmill.adapters.sqlite.file.writer import Writer
-from gristmill.adapters.sqlite.front import SqliteFront
+from gristmill.adapters.sqlite.front import SqliteClosings, SqliteFront
 from gristmill.adapters.sqlite.log import SqliteLog
 from gristmill.adapters.sqlite.state import SqliteState
 from gristmill.adapters.sqlite.upkeep.upkeep import SqliteUpkeep
@@ -51,6 +51,7 @@ class SqliteStore:
         self.definitions = SqliteDefinitions(writer, reader)
         self.changes = SqliteChanges(reader)
         self.deliveries = SqliteDeliveries(writer, reader)
+        self.closings = SqliteClosings(writer, reader)
         self.upkeep = SqliteUpkeep(writer, reader, clock)
 
     @classmethod

@@ -14,6 +14,7 @@ from gristmill.ports.front import Front
 from gristmill.ports.log import Log
 from gristmill.ports.state import State
 from gristmill.ports.upkeep import Upkeep
+from gristmill.ports.upkeep.closings import Closings
 from gristmill.runtime.spec import GroupSpec
 
 __all__ = ["OpenStore", "Store", "UpkeepStore", "check_log", "open_sqlite", "open_store", "open_upkeep"]
@@ -42,6 +43,9 @@ class Store(Protocol):
 
     @property
     def deliveries(self) -> Deliveries: ...
+
+    @property
+    def closings(self) -> Closings: ...
 
     async def close(self) -> None: ...
 

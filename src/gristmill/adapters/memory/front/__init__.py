@@ -1,5 +1,6 @@
-"""Publishing, label facts, tokens and lists of items in memory."""
+"""Publishing, label facts, tokens, lists of items and closed letters in memory."""
 
+from gristmill.adapters.memory.front.closings import MemoryClosings
 from gristmill.adapters.memory.front.front import MemoryFront
 
-__all__ = ["MemoryFront"]
+__all__ = ["MemoryClosings", "MemoryFront"]

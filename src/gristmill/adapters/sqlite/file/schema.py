@@ -1,4 +1,4 @@
-"""The tables of one store, version 6. A file of an earlier version is brought up to date when it is opened.
+"""The tables of one store, version 7. A file of an earlier version is brought up to date when it is opened.
 
 Log: `log` holds records of all topics under one growing position, which is their offset. A group (`grp`) has a cursor
 over its topic; records behind the cursor have a row in `lease` until they are accepted: with an owner while leased,
@@ -15,6 +15,7 @@ space: a root (parent 0) knows the size and leader of its group. `tally` holds c
 and `definition_row` tells what is new. `once` remembers calls that may be repeated, `label_fact` what people said.
 `fence` tells late holders of a record from its present one where the log is apart from this file; else it is empty.
 `sample` is how far the log had come at a moment, noted before records are let go of: it counts what is gone.
+`closing` is what somebody did with a dead letter; it outlives the letter, whichever log that was in.
 `subscription` is how far each has come, `sent` what its receiver has of an item, `attempt` the newest of its requests.
 Numbers of events grow in the order of commits and are never used again: subscriptions read on behind the last one.
 
@@ -33,7 +34,7 @@ from gristmill.domain.errors import ConfigError
 
 __all__ = ["APPLICATION_ID", "SCHEMA_VERSION", "prepare_schema"]
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 APPLICATION_ID = 0x67726973
 """Marks a file as ours ("gris")."""
 
@@ -50,6 +51,11 @@ CREATE TABLE sent(item_id INTEGER NOT NULL, subscription_id INTEGER NOT NULL, bo
     PRIMARY KEY(item_id, subscription_id)) WITHOUT ROWID;
 CREATE TABLE attempt(attempt_id INTEGER PRIMARY KEY, subscription_id INTEGER NOT NULL, body BLOB NOT NULL);
 CREATE INDEX attempt_by_subscription ON attempt(subscription_id);
+"""
+
+CLOSING = """
+CREATE TABLE closing(closing_id INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, body BLOB NOT NULL,
+    original BLOB NOT NULL, edited BLOB NOT NULL);
 """
 
 TABLES = """
@@ -120,7 +126,7 @@ CREATE TABLE token(token_id TEXT PRIMARY KEY, secret_hash BLOB NOT NULL, name TE
     tenant TEXT NOT NULL, created_at_ms INTEGER NOT NULL, revoked_at_ms INTEGER) WITHOUT ROWID;
 CREATE TABLE sample(at_ms INTEGER PRIMARY KEY, position INTEGER NOT NULL);
 """
-TABLES += FENCE + DELIVERY
+TABLES += FENCE + DELIVERY + CLOSING
 
 STEPS: Mapping[int, str] = MappingProxyType(
     {
@@ -150,6 +156,7 @@ CREATE TABLE sample(at_ms INTEGER PRIMARY KEY, position INTEGER NOT NULL);
 """,
         4: FENCE,
         5: DELIVERY,
+        6: CLOSING,
     }
 )
 """Version -> what makes a file of that version one of the next. Whoever changes TABLES adds a step."""

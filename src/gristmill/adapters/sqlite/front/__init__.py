@@ -1,5 +1,6 @@
-"""Publishing, label facts, tokens and lists of items over the same file as log and state."""
+"""Publishing, label facts, tokens, lists of items and closed letters over the same file as log and state."""
 
+from gristmill.adapters.sqlite.front.closings import SqliteClosings
 from gristmill.adapters.sqlite.front.front import SqliteFront
 
-__all__ = ["SqliteFront"]
+__all__ = ["SqliteClosings", "SqliteFront"]

@@ -72,6 +72,11 @@ GROWTH: Mapping[str, Growth] = MappingProxyType(
             "open ones stay until somebody decides, closed ones for store.retention.letters_days",
             _time("SELECT failed_at_ms FROM dead ORDER BY dead_id LIMIT 1"),
         ),
+        "closing": Growth(
+            "store.retention.letters_days",
+            _time("SELECT at_ms FROM closing ORDER BY closing_id LIMIT 1"),
+            lambda rules: rules.letters_ms,
+        ),
         "id_segment": Growth("one row for each namespace of ids"),
         "id_map": Growth("kept for good, some 100 bytes an item: an input never gets another id"),
         "item": Growth(

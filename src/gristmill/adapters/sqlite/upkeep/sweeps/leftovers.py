@@ -28,6 +28,7 @@ SELECT dead_id FROM dead WHERE dead_id > ?1 AND NOT is_open AND failed_at_ms <= 
     AND NOT EXISTS(SELECT 1 FROM lease WHERE lease.grp_id = dead.grp_id AND lease.position = dead.position)
 ORDER BY dead_id LIMIT ?3
 """
+FIND_CLOSING = "SELECT closing_id FROM closing WHERE closing_id > ?1 AND at_ms <= ?2 ORDER BY closing_id LIMIT ?3"
 # The output of an input tells of its quarantined records as long as their records are there.
 FIND_QUARANTINE = """
 SELECT quarantine_id FROM quarantine WHERE quarantine_id > ?1 AND at_ms <= ?2
@@ -102,6 +103,7 @@ def leftover_sweeps() -> list[LeftoverSweep]:
         LeftoverSweep("once", "key", FIND_ONCE),
         LeftoverSweep("fence", "fence_id", FIND_FENCE),
         LeftoverSweep("dead", "dead_id", FIND_DEAD, lambda moment: moment.rules.letters_ms),
+        LeftoverSweep("closing", "closing_id", FIND_CLOSING, lambda moment: moment.rules.letters_ms),
         LeftoverSweep(
             "quarantine",
             "quarantine_id",
