@@ -131,3 +131,36 @@ async def test_a_time_that_no_calendar_knows_spoils_no_list(faced: Face, at_ms: 
         assert (await faced.client.get(path)).status_code == 200
     for path in ("/console/items", "/console/items/2"):
         assert (await faced.client.get(path)).status_code == 200
+
+
+async def test_columns_are_fetched_by_id_and_what_is_missing_is_told(faced: Face) -> None:
+    await faced.add_items(1, 2, labels=(SPAM,))
+    theirs = Item(ItemId(7), source="src", input_id="x", text="theirs", tenant="acme")
+    await faced.add_items(7, item=theirs)
+    wanted = {"item_ids": ["2", "7", "9", "1", "2", "9" * 19], "columns": ["text", "labels.*"]}
+    answer = (await faced.client.post("/v1/items:fetch", json=wanted)).json()
+    assert [(one["item_id"], one["columns"]["text"]) for one in answer["items"]] == [("2", "text 2"), ("1", "text 1")]
+    assert set(answer["items"][0]["columns"]) == {"text", "labels.spam"}
+    assert answer["items"][0]["columns"]["labels.spam"]["reason"] == "too many links"
+    assert (answer["missing"], answer["left"]) == (["7", "9", "9" * 19], [])
+
+
+async def test_what_an_answer_has_no_room_for_is_left_to_be_asked_again(
+    faced: Face, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gristmill.api.routes.items.FETCH_BYTES_MAX", 100)
+    await faced.add_items(*range(1, 51))
+    left = [str(number) for number in range(1, 51)]
+    seen: list[str] = []
+    while left:
+        answer = (await faced.client.post("/v1/items:fetch", json={"item_ids": left})).json()
+        assert answer["items"]
+        seen += [one["item_id"] for one in answer["items"]]
+        left = answer["left"]
+    assert seen == [str(number) for number in range(1, 51)]
+
+
+@pytest.mark.parametrize("body", [{}, {"item_ids": []}, {"item_ids": ["x"]}, {"item_ids": ["1"], "columns": []}])
+async def test_a_fetch_that_names_nothing_is_refused(faced: Face, body: dict[str, object]) -> None:
+    answer = await faced.client.post("/v1/items:fetch", json=body)
+    assert (answer.status_code, answer.json()["type"]) == (400, "/problems/validation")

@@ -2,17 +2,41 @@
 
 from __future__ import annotations
 
-from gristmill.api.calls import Call, Operation, Parameter, Reply, decode_cursor, encode_cursor, reply
+import msgspec
+
+from gristmill.api.calls import Call, Operation, Parameter, Reply, decode_cursor, encode_cursor, read_json, reply
+from gristmill.api.calls.call import INT64_MAX
 from gristmill.api.problems import ProblemRaised, problem
 from gristmill.api.reading import Dossier, read_dossier, search_items
 from gristmill.api.services import Services
-from gristmill.api.shapes.lists import EventsView, ExplainView, ItemPageView, ItemQuery, RunsView, SharedView
+from gristmill.api.shapes.lists import (
+    ColumnsView,
+    EventsView,
+    ExplainView,
+    FetchRequest,
+    FetchView,
+    ItemPageView,
+    ItemQuery,
+    RunsView,
+    SharedView,
+)
 from gristmill.api.views.items import ItemView, compute_etag, view_found, view_item, view_unwritten
 from gristmill.api.views.labels import view_label
 from gristmill.api.views.runs import view_event, view_run
+from gristmill.deliver.core.document import compute_columns, compute_document
+from gristmill.deliver.core.selecting import ColumnChoice
 from gristmill.domain.ids import ItemId
 
 __all__ = ["ITEM_OPERATIONS", "read_visible"]
+
+FETCH_BYTES_MAX = 4 * 1024 * 1024
+"""Of one answer; the stretch that reaches it is told whole."""
+
+FETCH_STRETCH = 20
+"""Items read at a time, so that large ones are not all held at once."""
+
+_fetch_decoder = msgspec.json.Decoder(FetchRequest)
+_encode = msgspec.json.Encoder().encode
 
 
 async def _list_items(services: Services, call: Call) -> Reply:
@@ -31,6 +55,28 @@ async def _list_items(services: Services, call: Call) -> Reply:
     )
     following = None if page.next_before is None else encode_cursor(page.next_before)
     return reply(ItemPageView([view_found(found) for found in page.items], following))
+
+
+async def _fetch_columns(services: Services, call: Call) -> Reply:
+    """Return the newest columns of items by their ids, the same columns that subscribers are sent."""
+    request = await read_json(call, _fetch_decoder)
+    choice = ColumnChoice(request.columns)
+    wanted = list(dict.fromkeys(request.item_ids))
+    items: list[ColumnsView] = []
+    missing: list[str] = []
+    size = 0
+    while wanted and size < FETCH_BYTES_MAX:
+        asked, wanted = wanted[:FETCH_STRETCH], wanted[FETCH_STRETCH:]
+        known = await services.changes.look_up([ItemId(int(text)) for text in asked if int(text) <= INT64_MAX])
+        for text in asked:
+            found = known.get(ItemId(int(text)))
+            if found is None or not call.principal.sees(found.item.tenant):
+                missing.append(text)
+                continue
+            columns = choice.choose(compute_columns(compute_document(found)))
+            items.append(ColumnsView(str(found.item.item_id), found.item.revision, columns))
+            size += len(_encode(columns))
+    return reply(FetchView(items, missing, wanted))
 
 
 async def _show_item(services: Services, call: Call) -> Reply:
@@ -122,6 +168,17 @@ ITEM_OPERATIONS = (
         handle=_list_items,
         query=ItemQuery,
         answer=ItemPageView,
+    ),
+    Operation(
+        operation_id="fetchColumns",
+        method="POST",
+        path="/v1/items:fetch",
+        summary="Return the newest columns of items by their ids",
+        access="viewer",
+        handle=_fetch_columns,
+        body=FetchRequest,
+        answer=FetchView,
+        example={"item_ids": ["2026113000000000004"], "columns": ["text", "labels.*"]},
     ),
     Operation(
         operation_id="getItem",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -13,10 +13,23 @@ from gristmill.api.views.labels import LabelView
 from gristmill.api.views.runs import EventView, RunView
 from gristmill.api.views.times import read_time
 
-__all__ = ["EventsView", "ExplainView", "ExportQuery", "ItemPageView", "ItemQuery", "RunsView", "SharedView"]
+__all__ = [
+    "ColumnsView",
+    "EventsView",
+    "ExplainView",
+    "ExportQuery",
+    "FetchRequest",
+    "FetchView",
+    "ItemPageView",
+    "ItemQuery",
+    "RunsView",
+    "SharedView",
+]
 
 PAGE_ITEMS_MAX = 200
 EXPORT_ITEMS_MAX = 10_000
+FETCH_ITEMS_MAX = 500
+PATTERNS_MAX = 50
 
 Word = Annotated[str, Meta(max_length=256)]
 
@@ -67,6 +80,38 @@ class ExportQuery(ItemQuery, frozen=True, kw_only=True):
     ] = "jsonl"
     columns: Annotated[str, Meta(max_length=512, description="of a table, with commas between; all when empty")] = ""
     limit: Annotated[int, Meta(ge=1, le=EXPORT_ITEMS_MAX)] = EXPORT_ITEMS_MAX
+
+
+class FetchRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which items, by id, and which of their columns, by patterns such as `text`, `labels.*` or `fields.language`."""
+
+    item_ids: Annotated[
+        tuple[Annotated[str, Meta(pattern="^[0-9]{1,19}$")], ...], Meta(min_length=1, max_length=FETCH_ITEMS_MAX)
+    ]
+    columns: Annotated[
+        tuple[Annotated[str, Meta(min_length=1, max_length=128)], ...], Meta(min_length=1, max_length=PATTERNS_MAX)
+    ] = ("*",)
+
+
+class ColumnsView(msgspec.Struct, frozen=True):
+    """An item as it stands, of which the columns that were asked for and that it has."""
+
+    item_id: str
+    revision: int
+    columns: dict[str, Any]
+
+
+class FetchView(msgspec.Struct, frozen=True):
+    """Items in the order in which they were asked for.
+
+    Attributes:
+        missing: ids of no item that was processed and that the caller may see.
+        left: ids that an answer of this size has no room for: ask again for them.
+    """
+
+    items: list[ColumnsView]
+    missing: list[str]
+    left: list[str]
 
 
 class ItemPageView(msgspec.Struct, frozen=True):

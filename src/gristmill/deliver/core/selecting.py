@@ -7,7 +7,7 @@ fulfilled, and is counted; `has(item.fields.language)` asks first.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -16,7 +16,7 @@ from gristmill.domain.delivery import Subscription
 from gristmill.plans.definitions.expression import BadExpression, Expression, compile_expression
 from gristmill.plans.names import advise_known
 
-__all__ = ["BadRows", "Selector", "compile_selector"]
+__all__ = ["BadRows", "ColumnChoice", "Selector", "compile_selector"]
 
 ITEM = "item"
 MEMBER = re.compile(r"(?<![\w.])item\s*\.\s*([A-Za-z_]\w*)")
@@ -34,15 +34,34 @@ class BadRows(Exception):
         self.advice = advice
 
 
+class ColumnChoice:
+    """The columns that one of some patterns allows, such as `labels.*`."""
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self._patterns = tuple(patterns)
+        self._wanted: dict[str, bool] = {}
+
+    def choose(self, columns: Mapping[str, Any]) -> dict[str, Any]:
+        """Return those columns that a pattern allows."""
+        return {name: value for name, value in columns.items() if self._is_wanted(name)}
+
+    def _is_wanted(self, name: str) -> bool:
+        wanted = self._wanted.get(name)
+        if wanted is None:
+            wanted = any(fnmatchcase(name, pattern) for pattern in self._patterns)
+            if len(self._wanted) < REMEMBERED_MAX:
+                self._wanted[name] = wanted
+        return wanted
+
+
 class Selector:
     """What one subscription takes."""
 
     def __init__(self, subscription: Subscription, rows: Expression | None, names: frozenset[str]) -> None:
         self._tenant = subscription.tenant
-        self._patterns = subscription.columns
+        self._columns = ColumnChoice(subscription.columns)
         self._rows = rows
         self._names = names
-        self._wanted: dict[str, bool] = {}
         self.error_count = 0
 
     def wants(self, document: Mapping[str, Any]) -> bool:
@@ -61,15 +80,7 @@ class Selector:
 
     def choose(self, columns: Mapping[str, Any]) -> dict[str, Any]:
         """Return those columns that a pattern allows."""
-        return {name: value for name, value in columns.items() if self._is_wanted(name)}
-
-    def _is_wanted(self, name: str) -> bool:
-        wanted = self._wanted.get(name)
-        if wanted is None:
-            wanted = any(fnmatchcase(name, pattern) for pattern in self._patterns)
-            if len(self._wanted) < REMEMBERED_MAX:
-                self._wanted[name] = wanted
-        return wanted
+        return self._columns.choose(columns)
 
 
 def compile_selector(subscription: Subscription) -> Selector:
