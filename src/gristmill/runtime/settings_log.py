@@ -27,6 +27,9 @@ class LogSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     prefix: Annotated[str, Meta(description="how every key begins; installations that share a server differ in it")] = (
         "gristmill:"
     )
+    ephemeral: Annotated[
+        bool, Meta(description="of redis: take a server without an append-only file, which forgets at its restart")
+    ] = False
     brokers: Annotated[str, Meta(description="of kafka: host:port, several with commas between them")] = (
         "127.0.0.1:9092"
     )

@@ -16,7 +16,9 @@ from urllib.parse import urlsplit
 import msgspec
 import structlog
 
+from gristmill.adapters.redis.fitness_core import judge_server
 from gristmill.domain.errors import ConfigError, OutcomeUnknown, Unavailable
+from gristmill.domain.upkeep.finding import Finding, first_refused
 
 try:
     import redis.asyncio as redis_client
@@ -36,7 +38,6 @@ CONNECTIONS_MAX = 32
 TRIES = 2
 """A connection that was cut while it was idle fails at the first use; the second try has a new one."""
 
-VERSION_MIN = (7, 0)
 REDIS_PORT = 6379
 
 SCRIPT_FLAGS = {name: "flags=allow-oom" for name in ("accept", "release", "renew", "reject", "close", "trim", "free")}
@@ -57,12 +58,14 @@ class RedisTarget(msgspec.Struct, frozen=True, kw_only=True):
         password: kept out of the address, so that it is in no message.
         ca_file: certificates to trust beside those of the system; empty for none.
         prefix: begin of every key; installations that share a server differ in it.
+        is_ephemeral: a server that keeps nothing over its own restart will do.
     """
 
     url: str = f"redis://127.0.0.1:{REDIS_PORT}"
     password: str = ""
     ca_file: str = ""
     prefix: str = "gristmill:"
+    is_ephemeral: bool = False
 
     @property
     def address(self) -> str:
@@ -181,7 +184,33 @@ class RedisServer:
             # The server has started anew: it keeps no scripts.
             return await self.client.execute_command("EVAL", script.text, len(keys), *keys, *arguments)
 
+    async def examine(self) -> list[Finding]:
+        """Return all that there is to say about whether a log can live on this server, the worst first.
+
+        Raises:
+            Unavailable: it cannot be reached, or is still starting.
+            ConfigError: it does not let us in.
+        """
+        facts = await self._ask_facts()
+        policy = await self._ask_fsync_policy()
+        return judge_server(facts, fsync_policy=policy, is_ephemeral=self.target.is_ephemeral)
+
+    async def read_time_ms(self) -> int:
+        """Return the server's clock, UTC epoch in ms."""
+        seconds, microseconds = await self._try(lambda: self.client.execute_command("TIME"), tries=TRIES)
+        return int(seconds) * 1_000 + int(microseconds) // 1_000
+
     async def _check(self) -> None:
+        findings = await self.examine()
+        where = f"Redis at {self.target.address}"
+        refused = first_refused(findings)
+        if refused is not None:
+            raise ConfigError(f"{where}: {refused.check}", value=refused.found, advice=refused.advice)
+        for finding in findings:
+            if finding.verdict == "warning":
+                _log.warning(finding.check, server=self.target.address, found=finding.found, advice=finding.advice)
+
+    async def _ask_facts(self) -> dict[str, str]:
         info = await self._try(lambda: self.client.execute_command("INFO"), tries=TRIES)
         facts = dict(
             line.split(":", 1)
@@ -191,24 +220,19 @@ class RedisServer:
         if facts.get("loading") == "1":
             # It says wrong things about itself meanwhile, such as that it writes no append-only file.
             raise Unavailable(f"Redis at {self.target.address} is starting", advice="try again in a moment")
-        version = facts.get("redis_version", "0")
-        if tuple(int(part) for part in version.split(".")[:2]) < VERSION_MIN:
-            wanted = ".".join(map(str, VERSION_MIN))
-            raise ConfigError(
-                f"Redis at {self.target.address} is too old", value=version, advice=f"use {wanted} or newer"
-            )
-        if facts.get("cluster_enabled") == "1":
-            advice = "use one server with replicas; a step that touches two topics cannot be made in a cluster"
-            raise ConfigError(f"Redis at {self.target.address} is a cluster", advice=advice)
-        if facts.get("role") == "slave":
-            raise ConfigError(f"Redis at {self.target.address} is a replica", advice="set log.url to the primary")
-        policy = facts.get("maxmemory_policy", "noeviction")
-        if policy != "noeviction":
-            advice = "set maxmemory-policy noeviction: with another one records vanish when memory is short"
-            raise ConfigError(f"Redis at {self.target.address} evicts keys", value=policy, advice=advice)
-        if facts.get("aof_enabled") != "1":
-            advice = "set appendonly yes; without it a restart of the server loses accepted records"
-            _log.warning("the log is not durable", server=self.target.address, appendonly="no", advice=advice)
+        return facts
+
+    async def _ask_fsync_policy(self) -> str | None:
+        """Return `appendfsync`, None where this user may not ask or the server has no such command."""
+
+        async def ask() -> Any:
+            try:
+                return await self.client.execute_command("CONFIG", "GET", "appendfsync")
+            except exceptions.ResponseError:
+                return None
+
+        answer = await self._try(ask, tries=TRIES)
+        return answer[1].decode() if isinstance(answer, list) and len(answer) == 2 else None
 
 
 def _make_pool(target: RedisTarget) -> redis_client.BlockingConnectionPool:

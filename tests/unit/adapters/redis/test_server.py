@@ -20,14 +20,14 @@ class Client:
     def __init__(self, answer: bytes | Exception) -> None:
         self._answer = answer
 
-    async def execute_command(self, *command: Any) -> bytes:
+    async def execute_command(self, *command: Any) -> Any:
         if isinstance(self._answer, Exception):
             raise self._answer
-        return self._answer
+        return [b"appendfsync", b"always"] if command[0] == "CONFIG" else self._answer
 
 
-def server_that(answer: dict[str, str] | Exception) -> RedisServer:
-    server = RedisServer(RedisTarget())
+def server_that(answer: dict[str, str] | Exception, *, is_ephemeral: bool = False) -> RedisServer:
+    server = RedisServer(RedisTarget(is_ephemeral=is_ephemeral))
     text = answer if isinstance(answer, Exception) else "".join(f"{k}:{v}\r\n" for k, v in answer.items()).encode()
     server.client = Client(text)
     return server
@@ -46,6 +46,7 @@ async def test_a_fit_server_is_taken_without_a_word() -> None:
         ({"cluster_enabled": "1"}, "cluster"),
         ({"role": "slave"}, "replica"),
         ({"maxmemory_policy": "allkeys-lru"}, "allkeys-lru.*noeviction"),
+        ({"aof_enabled": "0"}, r"appendonly.*log\.ephemeral"),
     ],
 )
 async def test_an_unfit_server_is_refused_and_the_setting_named(facts: dict[str, str], match: str) -> None:
@@ -53,10 +54,10 @@ async def test_an_unfit_server_is_refused_and_the_setting_named(facts: dict[str,
         await server_that({**FIT, **facts}).check()
 
 
-async def test_a_server_that_forgets_at_a_restart_is_warned_about() -> None:
+async def test_a_server_that_forgets_at_a_restart_is_taken_with_a_warning_where_somebody_has_said_so() -> None:
     with capture_logs() as logs:
-        await server_that({**FIT, "aof_enabled": "0"}).check()
-    assert [log["appendonly"] for log in logs] == ["no"]
+        await server_that({**FIT, "aof_enabled": "0"}, is_ephemeral=True).check()
+    assert [(log["event"], log["found"]) for log in logs] == [("redis appendonly", "no")]
 
 
 @pytest.mark.parametrize(
