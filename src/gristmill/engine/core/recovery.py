@@ -13,13 +13,14 @@ Headers of a recovery record (`gristmill-` in front of each):
     plans                                         plan keys that failed, comma between them; only they run again
     error                                         class and text of the last failure
     history                                       JSON list of [at_ms, owner, error_text], one entry a failure
+    edited                                        set where the payload is not the one that came first
 """
 
 from __future__ import annotations
 
 import msgspec
 
-from gristmill.domain.log import Delivery, Diagnosis, Lease, NewRecord
+from gristmill.domain.log import DeadLetter, Delivery, Diagnosis, Lease, NewRecord
 
 __all__ = [
     "GiveUp",
@@ -31,6 +32,7 @@ __all__ = [
     "diagnose_crash",
     "earlier_places",
     "read_origin",
+    "resubmit",
 ]
 
 PREFIX = "gristmill-"
@@ -66,6 +68,7 @@ class Origin(msgspec.Struct, frozen=True, gc=False):
         plans: plan keys that must run again; empty means all of the generator's.
         history: earlier failures.
         recovered: offsets of earlier recoveries on the recovery topic.
+        is_edited: somebody has changed the payload since.
     """
 
     topic: str
@@ -75,6 +78,7 @@ class Origin(msgspec.Struct, frozen=True, gc=False):
     plans: tuple[str, ...] = ()
     history: History = ()
     recovered: tuple[int, ...] = ()
+    is_edited: bool = False
 
 
 class Recover(msgspec.Struct, frozen=True):
@@ -110,6 +114,7 @@ def read_origin(delivery: Delivery, *, recovery_topic: str) -> Origin:
             plans=tuple(plan for plan in headers[f"{PREFIX}plans"].split(",") if plan),
             history=msgspec.json.decode(headers[f"{PREFIX}history"], type=History),
             recovered=tuple(int(part) for part in headers.get(f"{PREFIX}recovered-offsets", "").split(",") if part),
+            is_edited=f"{PREFIX}edited" in headers,
         )
     except (KeyError, ValueError, msgspec.DecodeError):
         return itself
@@ -125,19 +130,23 @@ def decide_failure(
     history = (*origin.history, entry)[-HISTORY_ENTRIES_MAX:]
     if origin.recovery >= policy.recoveries_max:
         return GiveUp(msgspec.structs.replace(diagnosis, error_text=text, history=history))
-    kept = {name: value for name, value in delivery.headers.items() if not name.startswith(PREFIX)}
-    headers = kept | {
-        f"{PREFIX}origin-topic": origin.topic,
-        f"{PREFIX}origin-offset": str(origin.offset),
-        f"{PREFIX}arrived-at-ms": str(origin.arrived_at_ms),
-        f"{PREFIX}recovery": str(origin.recovery + 1),
-        f"{PREFIX}recovered-offsets": ",".join(map(str, _recovered_with(origin, delivery.lease.offset))),
-        f"{PREFIX}plans": ",".join(diagnosis.plans),
-        f"{PREFIX}error": cut_error_text(f"{diagnosis.error_class}: {text}"),
-        f"{PREFIX}history": msgspec.json.encode(history).decode(),
-    }
+    told = msgspec.structs.replace(diagnosis, error_text=text, history=history)
+    headers = _write_headers(delivery, origin, told, recovery=origin.recovery + 1)
     due_at_ms = now_ms + policy.delay_ms * policy.factor**origin.recovery
     return Recover(recovery_topic, NewRecord(delivery.value, delivery.key, headers, due_at_ms))
+
+
+def resubmit(letter: DeadLetter, value: bytes, *, recovery_topic: str) -> NewRecord:
+    """Return the record for the recovery topic that takes the place of a given-up one, with another payload.
+
+    It is due at once and begins its recoveries anew. Run ids are those of the given-up record, so plans that have ended
+    well run no further time, and a record that is written twice counts once.
+    """
+    lease = Lease(letter.topic, letter.group, letter.offset, "", 0)
+    gone = Delivery(lease, value, letter.key, letter.headers, letter.attempt, letter.failed_at_ms)
+    origin = read_origin(gone, recovery_topic=recovery_topic)
+    headers = _write_headers(gone, origin, letter.diagnosis, recovery=1)
+    return NewRecord(value, letter.key, headers | {f"{PREFIX}edited": "1"})
 
 
 def earlier_places(origin: Origin, lease: Lease) -> list[Lease]:
@@ -156,6 +165,21 @@ def diagnose_crash(delivery: Delivery, *, recovery_topic: str) -> Diagnosis:
     origin = read_origin(delivery, recovery_topic=recovery_topic)
     text = f"the engine died {delivery.attempt - 1} times while it worked on this record"
     return Diagnosis(error_class="crashed", error_text=text, plans=origin.plans, history=origin.history)
+
+
+def _write_headers(delivery: Delivery, origin: Origin, diagnosis: Diagnosis, *, recovery: int) -> dict[str, str]:
+    kept = {name: value for name, value in delivery.headers.items() if not name.startswith(PREFIX)}
+    return kept | {
+        f"{PREFIX}origin-topic": origin.topic,
+        f"{PREFIX}origin-offset": str(origin.offset),
+        f"{PREFIX}arrived-at-ms": str(origin.arrived_at_ms),
+        f"{PREFIX}recovery": str(recovery),
+        f"{PREFIX}recovered-offsets": ",".join(map(str, _recovered_with(origin, delivery.lease.offset))),
+        f"{PREFIX}plans": ",".join(diagnosis.plans),
+        f"{PREFIX}error": cut_error_text(f"{diagnosis.error_class}: {diagnosis.error_text}"),
+        f"{PREFIX}history": msgspec.json.encode(diagnosis.history).decode(),
+        **({f"{PREFIX}edited": "1"} if origin.is_edited else {}),
+    }
 
 
 def _recovered_with(origin: Origin, offset: int) -> tuple[int, ...]:

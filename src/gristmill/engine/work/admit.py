@@ -12,6 +12,7 @@ from gristmill.domain.errors import UsageError
 from gristmill.domain.frame import Frame
 from gristmill.domain.ids import ItemId, compute_run_id
 from gristmill.domain.intake import LeftOut, MappedRecord, Violations
+from gristmill.domain.item import Item
 from gristmill.domain.log import Delivery, Diagnosis
 from gristmill.engine.core.recovery import Origin, cut_error_text, earlier_places, read_origin
 from gristmill.engine.settings import recovery_topic_of
@@ -159,6 +160,14 @@ class Admission:
             work.is_new = stored is None
             item_id = self._unwritten[key] if stored is None else stored
             work.item = record.make_item(item_id, position=work.origin.offset)
+            if work.origin.is_edited and not record.revision:
+                work.item = await self._revise(work.item)
+
+    async def _revise(self, item: Item) -> Item:
+        """Let an edited payload count as newer than the one that failed, and as older than all that came after it."""
+        stored = await self._state.item(item.item_id)
+        is_same = stored is not None and stored.revision == item.revision
+        return msgspec.structs.replace(item, revision=item.revision + 1) if is_same else item
 
 
 def _is_again(work: Work) -> bool:

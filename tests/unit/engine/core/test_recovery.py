@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gristmill.domain.log import Delivery, Diagnosis, Lease, NewRecord
+from gristmill.domain.log import DeadLetter, Delivery, Diagnosis, Lease, NewRecord
 from gristmill.engine.core.recovery import (
     EPOCH_MAX,
     GiveUp,
@@ -19,6 +19,7 @@ from gristmill.engine.core.recovery import (
     diagnose_crash,
     earlier_places,
     read_origin,
+    resubmit,
 )
 
 TOPIC = "g.recovery"
@@ -140,3 +141,35 @@ def test_the_history_stays_bounded() -> None:
     again = decide(make_delivery(topic=TOPIC, headers=headers))
     assert isinstance(again, Recover)
     assert len(msgspec.json.decode(again.record.headers["gristmill-history"])) == 16
+
+
+def make_letter(delivery: Delivery) -> DeadLetter:
+    lease = delivery.lease
+    return DeadLetter(
+        7, lease.topic, lease.group, lease.offset, 0, delivery.value, delivery.key, delivery.headers, 1, GIVEN_UP, 5_000
+    )
+
+
+GIVEN_UP = msgspec.structs.replace(FAILURE, history=((1_000, "engine-1", "ValueError: x"),))
+
+
+def test_an_edited_record_stands_for_the_one_that_was_given_up_on_its_own_topic() -> None:
+    record = resubmit(make_letter(make_delivery()), b"[]", recovery_topic=TOPIC)
+    assert (record.value, record.key, record.due_at_ms) == (b"[]", "k", 0)
+    assert record.headers["traceparent"] == "00"
+    origin = read_origin(come_again(record, offset=99), recovery_topic=TOPIC)
+    assert origin == Origin("posts", 17, 5_000, 1, ("p", "q"), GIVEN_UP.history, is_edited=True)
+
+
+def test_an_edited_record_that_was_recovered_before_keeps_its_origin_and_begins_its_recoveries_anew() -> None:
+    first = decide(make_delivery())
+    assert isinstance(first, Recover)
+    second = decide(come_again(first.record, offset=99))
+    assert isinstance(second, Recover)
+    letter = make_letter(come_again(second.record, offset=120))
+    again = come_again(resubmit(letter, b"[]", recovery_topic=TOPIC), offset=130)
+    origin = read_origin(again, recovery_topic=TOPIC)
+    assert origin == Origin("posts", 17, 100, 1, ("p", "q"), GIVEN_UP.history, (99, 120), is_edited=True)
+    failed = decide(again)
+    assert isinstance(failed, Recover)
+    assert read_origin(come_again(failed.record, offset=140), recovery_topic=TOPIC).is_edited
