@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, TypeVar
 
-import structlog
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec, ResourceType
 
-from gristmill.adapters.kafka.core.naming import PARTITIONS_MAX
+from gristmill.adapters.kafka.core.fitness import COPIES_MIN, IN_SYNC_MIN, BrokerFacts, TopicFacts, judge_brokers
 from gristmill.adapters.kafka.producing import PASSING, REQUEST_BYTES_MAX, client_config, translate
 from gristmill.adapters.kafka.settings import KafkaSettings
 from gristmill.domain.errors import ConfigError, Unavailable
+from gristmill.domain.upkeep.finding import Finding
 
 __all__ = ["TopicAdmin"]
 
@@ -23,8 +24,6 @@ RETRY_S = 0.1
 """How often and after what pause a question about a partition is asked again (4 s in all)."""
 
 T = TypeVar("T")
-
-_log = structlog.get_logger()
 
 
 class TopicAdmin:
@@ -63,9 +62,11 @@ class TopicAdmin:
         missing = [name for name in names if name not in known]
         if not missing:
             return
-        wanted = [
-            NewTopic(name, partition_count, self._settings.replication_factor, config=dict(config)) for name in missing
-        ]
+        copies = self._settings.replication_factor
+        config = {**config, "max.message.bytes": str(REQUEST_BYTES_MAX)}
+        if copies >= COPIES_MIN:
+            config["min.insync.replicas"] = str(IN_SYNC_MIN)
+        wanted = [NewTopic(name, partition_count, copies, config=config) for name in missing]
         made = self._client.create_topics(wanted, request_timeout=self._timeout_s)
         for name, future in made.items():
             try:
@@ -85,17 +86,17 @@ class TopicAdmin:
 
     async def make_topic(self, name: str) -> None:
         """Make a topic of records."""
-        config = {"retention.ms": str(self._settings.retention_ms), "max.message.bytes": str(REQUEST_BYTES_MAX)}
+        config = {"retention.ms": str(self._settings.retention_ms)}
         await self.make([name], partition_count=self._settings.partition_count, config=config)
 
     async def make_retries(self, names: Sequence[str]) -> None:
         """Make the retry topics of a group."""
-        config = {"retention.ms": str(self._settings.retention_ms), "max.message.bytes": str(REQUEST_BYTES_MAX)}
+        config = {"retention.ms": str(self._settings.retention_ms)}
         await self.make(names, partition_count=1, config=config)
 
     async def make_dead(self, name: str) -> None:
         """Make the compacted topic of dead letters; one partition, so that its offsets number them."""
-        config = {"cleanup.policy": "compact", "max.message.bytes": str(REQUEST_BYTES_MAX)}
+        config = {"cleanup.policy": "compact"}
         await self.make([name], partition_count=1, config=config)
 
     async def ends(self, topic: str) -> list[int]:
@@ -152,43 +153,62 @@ class TopicAdmin:
         for future in self._client.delete_records(asked, request_timeout=self._timeout_s).values():
             await self._wait(future, f"topic {topic!r} cannot be trimmed")
 
-    async def check(self) -> list[str]:
-        """Look whether the brokers suit us and return what does not but can be lived with.
+    async def examine(self, *, outage_ms: int, now_ms: int) -> list[Finding]:
+        """Return all that there is to say about whether a log can live on these brokers, the worst first.
 
+        Args:
+            outage_ms: the longest time for which a group may stand still.
         Raises:
-            ConfigError: topics would have more partitions than offsets can tell apart.
             Unavailable: no broker answers.
         """
-        if not 1 <= self._settings.partition_count <= PARTITIONS_MAX:
-            raise ConfigError(
-                "partition_count", value=self._settings.partition_count, advice=f"choose 1..{PARTITIONS_MAX}"
-            )
         found = await self._call(lambda: self._client.list_topics(timeout=self._timeout_s), "no broker answers")
-        warnings: list[str] = []
-        if len(found.brokers) >= 3 and self._settings.replication_factor < 3:
-            warnings.append("replication_factor is below 3: what is acknowledged can be lost with a broker")
-        broker = next(iter(found.brokers))
-        config = await self._describe(ResourceType.BROKER, str(broker))
-        if int(config.get("message.max.bytes", REQUEST_BYTES_MAX)) < REQUEST_BYTES_MAX:
-            warnings.append(f"message.max.bytes of broker {broker} is below {REQUEST_BYTES_MAX}: some may fail")
-        if self._settings.replication_factor > 1 and int(config.get("min.insync.replicas", 1)) < 2:
-            warnings.append("min.insync.replicas is 1: an acknowledged record may be on one broker alone")
-        return warnings
+        foreign, prefix = self._settings.foreign, self._settings.prefix
+        ours = {name: one for name, one in found.topics.items() if name.startswith(prefix) or name in foreign}
+        config = await self._describe_all(ResourceType.TOPIC, list(ours))
+        topics = [
+            TopicFacts(
+                name,
+                min((len(part.replicas) for part in one.partitions.values()), default=0),
+                len(one.partitions),
+                config[name],
+                name in foreign,
+            )
+            for name, one in ours.items()
+        ]
+        topics += [TopicFacts(name, 0, 0, {}, is_foreign=True) for name in sorted(foreign - ours.keys())]
+        broker = str(next(iter(found.brokers)))
+        facts = BrokerFacts(
+            len(found.brokers),
+            (await self._describe_all(ResourceType.BROKER, [broker]))[broker],
+            tuple(topics),
+            await self._newest_ms({name: len(one.partitions) for name, one in ours.items()}) - now_ms,
+        )
+        return judge_brokers(facts, self._settings, request_bytes=REQUEST_BYTES_MAX, outage_ms=outage_ms)
 
-    async def check_topic(self, topic: str) -> None:
-        """Refuse a topic of records that the brokers compact.
+    async def _describe_all(self, kind: ResourceType, names: Sequence[str]) -> dict[str, dict[str, str]]:
+        """Return settings by name; none of what this user may not read or what the brokers do not tell."""
+        resources = {name: ConfigResource(kind, name) for name in names}
+        if not resources:
+            return {}
+        answers = self._client.describe_configs(list(resources.values()), request_timeout=self._timeout_s)
+        described: dict[str, dict[str, str]] = {}
+        for name, resource in resources.items():
+            try:
+                found = await asyncio.wrap_future(answers[resource])
+            except KafkaException:
+                found = {}
+            described[name] = {key: entry.value for key, entry in found.items() if entry.value is not None}
+        return described
 
-        Raises:
-            ConfigError: records of one key would vanish before they are read.
-        """
-        if "compact" in (await self._describe(ResourceType.TOPIC, topic)).get("cleanup.policy", ""):
-            raise ConfigError(f"topic {topic!r} is compacted", advice="set its cleanup.policy to delete")
-
-    async def _describe(self, kind: ResourceType, name: str) -> dict[str, str]:
-        resource = ConfigResource(kind, name)
-        answers = self._client.describe_configs([resource], request_timeout=self._timeout_s)
-        found = await self._wait(answers[resource], f"settings of {name!r} cannot be read")
-        return {key: entry.value for key, entry in found.items() if entry.value is not None}
+    async def _newest_ms(self, partitions: Mapping[str, int]) -> int:
+        """Return the time of the newest record of these topics, 0 where there is none or the brokers do not tell."""
+        spec = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
+        asked = {TopicPartition(name, number): spec for name, count in partitions.items() for number in range(count)}
+        newest_ms = 0
+        for future in self._client.list_offsets(asked, request_timeout=self._timeout_s).values() if asked else ():
+            with suppress(KafkaException):
+                newest_ms = max(newest_ms, (await asyncio.wrap_future(future)).timestamp)
+        return newest_ms
 
     async def _wait(self, future: Any, thing: str) -> Any:
         try:

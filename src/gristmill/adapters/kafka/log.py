@@ -19,14 +19,18 @@ from gristmill.adapters.kafka.producing import RecordProducer
 from gristmill.adapters.kafka.reading import TopicReader
 from gristmill.adapters.kafka.settings import KafkaSettings
 from gristmill.adapters.waiting import POLL_MS_MAX, TopicBells
-from gristmill.domain.errors import InvariantBroken
+from gristmill.domain.errors import ConfigError, InvariantBroken
 from gristmill.domain.log import DeadLetter, Delivery, Diagnosis, Hold, Lag, Lease, NewRecord, Rejected, StoredRecord
+from gristmill.domain.upkeep.finding import Finding, first_refused
 from gristmill.ports.clock import Clock
 
 __all__ = ["KafkaLog"]
 
 REJECTED_MAX = 10_000
 """Leases whose dead letter is written and remembered, so that a repeated reject is recognised."""
+
+OUTAGE_MS = 24 * 3_600_000
+"""What groups are taken to survive where nobody says otherwise."""
 
 _log = structlog.get_logger()
 
@@ -62,11 +66,27 @@ class KafkaLog:
         """Look whether the brokers suit us; what can be lived with is logged.
 
         Raises:
-            ConfigError: they do not.
+            ConfigError: they do not; the setting is named.
             Unavailable: none answers.
         """
-        for warning in await self._admin.check():
-            _log.warning("kafka", advice=warning)
+        findings = await self.examine(outage_ms=OUTAGE_MS)
+        refused = first_refused(findings)
+        if refused is not None:
+            where = f"Kafka at {self._settings.brokers}"
+            raise ConfigError(f"{where}: {refused.check}", value=refused.found, advice=refused.advice)
+        for finding in findings:
+            if finding.verdict == "warning":
+                _log.warning(finding.check, found=finding.found, advice=finding.advice)
+
+    async def examine(self, *, outage_ms: int) -> list[Finding]:
+        """Return all that there is to say about whether a log can live on the brokers, the worst first.
+
+        Args:
+            outage_ms: the longest time for which a group may stand still.
+        Raises:
+            Unavailable: none answers.
+        """
+        return await self._admin.examine(outage_ms=outage_ms, now_ms=self._clock.now_ms())
 
     async def close(self) -> None:
         """Commit, leave all groups and let go of all connections."""

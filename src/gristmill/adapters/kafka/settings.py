@@ -34,6 +34,7 @@ class KafkaSettings(msgspec.Struct, frozen=True, kw_only=True):
         settle_ms: how long a claim waits for what this very log has appended, and for its first assignment. 0 takes
             what has come in; above 0 is for tests that append and claim at once.
         makes_topics: create topics; off leaves that to the brokers.
+        foreign: topics that somebody else makes and writes: read under their own names, never written or trimmed.
         client: further settings of librdkafka, such as those of TLS and SASL.
     """
 
@@ -53,4 +54,5 @@ class KafkaSettings(msgspec.Struct, frozen=True, kw_only=True):
     poll_interval_ms_max: int = 300_000
     settle_ms: int = 0
     makes_topics: bool = True
+    foreign: frozenset[str] = frozenset()
     client: dict[str, Any] = {}

@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from gristmill.adapters.clock import SystemClock
-from gristmill.adapters.kafka import KafkaLog, KafkaSettings
 from gristmill.adapters.kafka.producing import translate
 from gristmill.domain.errors import ConfigError, OutcomeUnknown, Unavailable
 from gristmill.runtime.log_kafka import check_brokers
@@ -33,10 +31,3 @@ def test_an_error_without_a_code_may_pass() -> None:
 async def test_a_setting_of_the_client_needs_a_name_and_a_value() -> None:
     with pytest.raises(ConfigError, match=r"log\.client"):
         await check_brokers(LogSection(backend="kafka", client=("security.protocol",)))
-
-
-async def test_more_partitions_than_offsets_can_tell_apart_are_refused() -> None:
-    log = KafkaLog(KafkaSettings(brokers="127.0.0.1:1", partition_count=1_025), SystemClock())
-    with pytest.raises(ConfigError):
-        await log.start()
-    await log.close()

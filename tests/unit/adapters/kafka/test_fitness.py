@@ -1,0 +1,107 @@
+"""What brokers have to be before records are trusted to them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from gristmill.adapters.kafka import KafkaSettings
+from gristmill.adapters.kafka.core.fitness import BrokerFacts, TopicFacts, judge_brokers
+from gristmill.domain.upkeep.finding import Finding
+
+REQUEST_BYTES = 9 * 1024 * 1024
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+
+SETTINGS = KafkaSettings(brokers="b:9092", prefix="gm.", replication_factor=3)
+TOPIC = TopicFacts("gm.t", 3, 4, {"min.insync.replicas": "2", "retention.ms": "-1", "cleanup.policy": "delete"})
+FIT = BrokerFacts(3, {"message.max.bytes": str(REQUEST_BYTES)}, (TOPIC,))
+
+
+def judge(facts: BrokerFacts = FIT, settings: KafkaSettings = SETTINGS) -> list[Finding]:
+    return judge_brokers(facts, settings, request_bytes=REQUEST_BYTES, outage_ms=DAY_MS)
+
+
+def topic(**changes: Any) -> BrokerFacts:
+    config = {**TOPIC.config, **changes.pop("config", {})}
+    return msgspec.structs.replace(FIT, topics=(msgspec.structs.replace(TOPIC, config=config, **changes),))
+
+
+def setting(**changes: Any) -> KafkaSettings:
+    return msgspec.structs.replace(SETTINGS, **changes)
+
+
+def test_three_brokers_with_three_copies_two_in_sync_are_ok_in_all() -> None:
+    assert {finding.verdict for finding in judge()} == {"ok"}
+
+
+@pytest.mark.parametrize(
+    ("facts", "settings", "check", "says"),
+    [
+        (FIT, setting(replication_factor=1), "kafka replicas", "log.replicas = 3"),
+        (FIT, setting(replication_factor=4), "kafka replicas", "log.replicas to 3"),
+        (topic(copies=1), SETTINGS, "kafka replicas", "reassign"),
+        (topic(config={"min.insync.replicas": "1"}), SETTINGS, "kafka min.insync.replicas", "= 2"),
+        (topic(config={"cleanup.policy": "compact"}), SETTINGS, "kafka cleanup.policy", "delete"),
+        (topic(partitions=1_025), SETTINGS, "kafka partitions", "1024"),
+        (FIT, setting(partition_count=1_025), "kafka partitions", "1024"),
+        (FIT, setting(partition_count=0), "kafka partitions", "1024"),
+    ],
+)
+def test_a_cluster_that_loses_what_it_has_acknowledged_is_refused_first_of_all(
+    facts: BrokerFacts, settings: KafkaSettings, check: str, says: str
+) -> None:
+    worst = judge(facts, settings)[0]
+    assert (worst.check, worst.verdict) == (check, "refused")
+    assert says in worst.advice
+
+
+@pytest.mark.parametrize(
+    ("facts", "settings", "check", "found"),
+    [
+        (msgspec.structs.replace(FIT, config={"message.max.bytes": "1048588"}), SETTINGS, "max.bytes", "1048588"),
+        (msgspec.structs.replace(FIT, config={}), SETTINGS, "message.max.bytes", "unknown"),
+        (topic(config={"retention.ms": str(95 * HOUR_MS)}), SETTINGS, "kafka retention", "95 h in gm.t"),
+        (FIT, setting(retention_ms=HOUR_MS), "kafka retention", "1 h in topics to be made"),
+        (FIT, setting(client={"acks": "1"}), "kafka acks", "acks=1"),
+        (FIT, setting(client={"max.poll.interval.ms": "6000"}), "kafka poll interval", "6 s"),
+        (msgspec.structs.replace(FIT, ahead_ms=9_000), SETTINGS, "kafka timestamps", "9000 ms"),
+        (BrokerFacts(1, FIT.config), setting(replication_factor=1), "kafka replicas", "1 on 1 broker"),
+        (BrokerFacts(2, FIT.config), setting(replication_factor=2), "kafka replicas", "2 on 2 brokers"),
+    ],
+)
+def test_what_has_a_price_is_warned_about(facts: BrokerFacts, settings: KafkaSettings, check: str, found: str) -> None:
+    [worst] = [finding for finding in judge(facts, settings) if finding.verdict != "ok"]
+    assert worst.verdict == "warning"
+    assert check in worst.check
+    assert found in worst.found
+    assert worst.advice
+
+
+def test_dead_letters_may_be_compacted_and_kept_for_good() -> None:
+    facts = topic(name="gm.dead-letters", config={"cleanup.policy": "compact", "retention.ms": "1"})
+    assert {finding.verdict for finding in judge(facts)} == {"ok"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdict", "found"),
+    [
+        ({}, "ok", "4 partitions"),
+        ({"config": {"cleanup.policy": "compact"}}, "warning", "compacted"),
+        ({"copies": 0, "partitions": 0, "config": {}}, "warning", "not there"),
+    ],
+)
+def test_topics_of_others_are_told_of_and_never_refused(changes: dict[str, Any], verdict: str, found: str) -> None:
+    facts = topic(name="raw.news", is_foreign=True, **{"copies": 1, **changes})
+    told = [finding for finding in judge(facts) if finding.check == "kafka topic raw.news"]
+    assert [(one.verdict, one.found) for one in told] == [(verdict, found)]
+    assert "refused" not in {finding.verdict for finding in judge(facts)}
+
+
+def test_of_many_topics_only_some_are_named() -> None:
+    topics = tuple(msgspec.structs.replace(TOPIC, name=f"gm.t{number}", copies=1) for number in range(8))
+    assert judge(msgspec.structs.replace(FIT, topics=topics))[0].found == (
+        "fewer than 3 in gm.t0, gm.t1, gm.t2, gm.t3, gm.t4 and 3 more"
+    )
