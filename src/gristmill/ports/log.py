@@ -15,6 +15,7 @@ from gristmill.domain.log import (
     Rejected,
     StoredRecord,
 )
+from gristmill.domain.steering import PartitionLag, SeekTo, Sought
 
 __all__ = ["Log", "RECORDS_PER_CALL_MAX", "RECORD_BYTES_MAX"]
 
@@ -33,7 +34,8 @@ class Log(Protocol):
     over all topics, not only within each), `partitioned` (offsets grow, claims are oldest first and broadcast reading
     can go on from an offset within one partition only), `front_trim` (trim deletes nothing behind what a group still
     needs; dead letters keep copies of their own), `claimer_settles` (leases live with the object that claimed: it alone
-    can accept, release, reject and renew, and it alone tells what waits or is in flight from what is undelivered).
+    can accept, release, reject and renew, and it alone tells what waits or is in flight from what is undelivered),
+    `fixed_delays` (a counted release waits for the next longer of a few delays).
     All methods raise `Unavailable` when nothing was done and a retry is safe.
     """
 
@@ -83,6 +85,24 @@ class Log(Protocol):
 
     async def lag(self, topic: str, group: str) -> Lag:
         """Return how far the group is behind."""
+        ...
+
+    async def partitions(self, topic: str, group: str) -> list[PartitionLag]:
+        """Return how far the group is behind in each partition; one entry where the log has none. Empty: no topic."""
+        ...
+
+    async def seek(self, topic: str, group: str, to: SeekTo, *, is_preview: bool = False) -> Sought:
+        """Have the group get every record from a place on and none below, but for those under a lease.
+
+        Records that it was done with come again, with a later fence; records that it has not begun and those that wait
+        are skipped below the place. Open dead letters are left to whoever requeues or drops them. A group that never
+        claimed begins there. Safe to repeat: what is done stays done.
+
+        Args:
+            is_preview: only count.
+        Raises:
+            UsageError: the log cannot do that to this group now; the advice says what to do first.
+        """
         ...
 
     async def end(self, topic: str) -> int:

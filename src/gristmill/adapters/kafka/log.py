@@ -18,9 +18,11 @@ from gristmill.adapters.kafka.lagging import LagMeter
 from gristmill.adapters.kafka.producing import RecordProducer
 from gristmill.adapters.kafka.reading import TopicReader
 from gristmill.adapters.kafka.settings import KafkaSettings
+from gristmill.adapters.kafka.steering import KafkaSeeking
 from gristmill.adapters.waiting import POLL_MS_MAX, TopicBells
 from gristmill.domain.errors import ConfigError, InvariantBroken
 from gristmill.domain.log import DeadLetter, Delivery, Diagnosis, Hold, Lag, Lease, NewRecord, Rejected, StoredRecord
+from gristmill.domain.steering import PartitionLag, SeekTo, Sought
 from gristmill.domain.upkeep.finding import Finding, first_refused
 from gristmill.ports.clock import Clock
 
@@ -58,8 +60,9 @@ class KafkaLog:
             ring=lambda topic: self._bells.ring([topic]),
         )
         self._meter = LagMeter(settings, names=self._names, admin=self._admin)
+        self._seeking = KafkaSeeking(self._names, self._admin)
         self._rejected: dict[Lease, None] = {}
-        capabilities = {"durable", "front_trim", "claimer_settles"}
+        capabilities = {"durable", "front_trim", "claimer_settles", "fixed_delays"}
         self.capabilities = frozenset(capabilities | ({"partitioned"} if settings.partition_count > 1 else set()))
 
     async def start(self) -> None:
@@ -168,6 +171,14 @@ class KafkaLog:
             dead=len(await self._dead.open_letters(topic=topic, group=group)),
             now_ms=self._clock.now_ms(),
         )
+
+    async def partitions(self, topic: str, group: str) -> list[PartitionLag]:
+        """Return how far the group is behind in each partition."""
+        return await self._meter.partitions(topic, group, member=self._groups.find(topic, group))
+
+    async def seek(self, topic: str, group: str, to: SeekTo, *, is_preview: bool = False) -> Sought:
+        """Have the group go on from a place in each partition, or in the one that an offset names."""
+        return await self._seeking.seek(topic, group, to, is_preview=is_preview)
 
     async def hold_of(self, topic: str, group: str, offset: int) -> Hold | None:
         """Return where a record stands for a group; what another process has of it is told as waiting."""

@@ -1,0 +1,1 @@
+"""Decisions of a Runner: no IO, no clock, no chance."""
