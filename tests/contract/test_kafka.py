@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from gristmill.testing.clock import FakeClock
-from gristmill.testing.contracts import Backend, InletContract, LogContract, OwnershipContract
+from gristmill.testing.contracts import Backend, InletContract, LogContract, OwnershipContract, SeekingContract
 from tests.on_kafka.backends import KafkaBackends, require_kafka, start_broker
 
 pytestmark = pytest.mark.cluster
@@ -37,6 +37,10 @@ class TestKafkaLog(_Kafka, LogContract):
 
 
 class TestKafkaOwnership(_Kafka, OwnershipContract):
+    pass
+
+
+class TestKafkaSeeking(_Kafka, SeekingContract):
     pass
 
 

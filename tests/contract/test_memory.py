@@ -16,6 +16,7 @@ from gristmill.testing.contracts import (
     InletContract,
     LogContract,
     OwnershipContract,
+    SeekingContract,
     SharingContract,
     StateContract,
 )
@@ -33,6 +34,10 @@ class TestMemoryLog(_Memory, LogContract):
 
 
 class TestMemoryOwnership(_Memory, OwnershipContract):
+    pass
+
+
+class TestMemorySeeking(_Memory, SeekingContract):
     pass
 
 

@@ -12,7 +12,7 @@ from gristmill.adapters.local_host import OwnerLock, RunningMarks
 from gristmill.adapters.memory import MemoryStore
 from gristmill.adapters.redis import LogApartInlet, RedisLog, RedisServer, RedisTarget
 from gristmill.testing.clock import FakeClock
-from gristmill.testing.contracts import Backend, InletContract, LogContract, OwnershipContract
+from gristmill.testing.contracts import Backend, InletContract, LogContract, OwnershipContract, SeekingContract
 from gristmill.testing.redis_server import RedisProcess
 from tests.redis_servers import program_or_skip
 
@@ -94,6 +94,10 @@ class TestRedisLog(_Redis, LogContract):
 
 
 class TestRedisOwnership(_Redis, OwnershipContract):
+    pass
+
+
+class TestRedisSeeking(_Redis, SeekingContract):
     pass
 
 

@@ -19,6 +19,7 @@ from gristmill.testing.contracts import (
     InletContract,
     LogContract,
     OwnershipContract,
+    SeekingContract,
     SharingContract,
     StateContract,
 )
@@ -38,6 +39,10 @@ class TestSqliteLog(_Sqlite, LogContract):
 
 
 class TestSqliteOwnership(_Sqlite, OwnershipContract):
+    pass
+
+
+class TestSqliteSeeking(_Sqlite, SeekingContract):
     pass
 
 

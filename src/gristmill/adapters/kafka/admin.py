@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetS
 from gristmill.adapters.kafka.core.fitness import COPIES_MIN, IN_SYNC_MIN, BrokerFacts, TopicFacts, judge_brokers
 from gristmill.adapters.kafka.producing import PASSING, REQUEST_BYTES_MAX, client_config, translate
 from gristmill.adapters.kafka.settings import KafkaSettings
-from gristmill.domain.errors import ConfigError, Unavailable
+from gristmill.domain.errors import ConfigError, Unavailable, UsageError
 from gristmill.domain.upkeep.finding import Finding
 
 __all__ = ["TopicAdmin"]
@@ -22,6 +22,9 @@ __all__ = ["TopicAdmin"]
 TRIES_MAX = 40
 RETRY_S = 0.1
 """How often and after what pause a question about a partition is asked again (4 s in all)."""
+
+HAS_MEMBERS = (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.NON_EMPTY_GROUP)
+"""Codes with which a broker refuses to move a group that somebody claims for."""
 
 T = TypeVar("T")
 
@@ -106,6 +109,33 @@ class TopicAdmin:
     async def beginnings(self, topic: str) -> list[int]:
         """Return the first offset of every partition that is still there."""
         return await self._offsets(topic, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+
+    async def offsets_at(self, topic: str, at_ms: int) -> list[int]:
+        """Return the first offset of every partition written at a time or later; the next one where there is none."""
+        found = await self._offsets(topic, OffsetSpec.for_timestamp(at_ms))
+        ends = await self.ends(topic)
+        return [offset if offset >= 0 else ends[number] for number, offset in enumerate(found)]
+
+    async def set_committed(self, kafka_group: str, topic: str, offsets: Mapping[int, int]) -> None:
+        """Have a group that nobody is a member of go on at these offsets.
+
+        Raises:
+            UsageError: the group has members.
+        """
+        places = [TopicPartition(topic, number, offset) for number, offset in offsets.items()]
+        asked = [ConsumerGroupTopicPartitions(kafka_group, places)]
+        altered = self._client.alter_consumer_group_offsets(asked, request_timeout=self._timeout_s)
+        try:
+            answer = await asyncio.wrap_future(altered[kafka_group])
+            refused = next((one.error for one in answer.topic_partitions or [] if one.error is not None), None)
+        except KafkaException as error:
+            refused = error.args[0]
+        if refused is None:
+            return
+        if refused.code() in HAS_MEMBERS:
+            advice = "a Kafka group can be moved while it has no member: stop every `gristmill up` that serves it first"
+            raise UsageError(f"group {kafka_group!r} has members", value=refused.name(), advice=advice)
+        raise translate(KafkaException(refused), f"group {kafka_group!r} cannot be moved")
 
     async def _offsets(self, topic: str, spec: OffsetSpec) -> list[int]:
         count = await self.partitions_of(topic)

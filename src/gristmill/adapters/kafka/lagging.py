@@ -13,6 +13,7 @@ from gristmill.adapters.kafka.member import GroupMember
 from gristmill.adapters.kafka.reading import TopicReader
 from gristmill.adapters.kafka.settings import KafkaSettings
 from gristmill.domain.log import Lag
+from gristmill.domain.steering import PartitionLag
 
 __all__ = ["LagMeter"]
 
@@ -56,6 +57,31 @@ class LagMeter:
         age_ms = max(0, now_ms - oldest_ms) if oldest_ms else 0
         lost = member.lost_count if member is not None else 0
         return Lag(undelivered, in_flight, waiting, oldest_age_ms=age_ms, dead=dead, lost=lost)
+
+    async def partitions(self, topic: str, group: str, *, member: GroupMember | None) -> list[PartitionLag]:
+        """Return how far a group is behind in each partition, from committed progress for those of others."""
+        kafka_topic = self._names.topic(topic)
+        kafka_group = self._names.group(topic, group)
+        ends, beginnings = await self._admin.ends(kafka_topic), await self._admin.beginnings(kafka_topic)
+        committed = await self._admin.committed(kafka_group, kafka_topic)
+        ours = {} if member is None else member.book.trackers
+        told: list[PartitionLag] = []
+        for number, end in enumerate(ends):
+            base, text = committed.get(number, (beginnings[number], ""))
+            tracker = ours.get((kafka_topic, number))
+            base = max(base, beginnings[number])
+            read = tracker.end if tracker is not None else base + len(decode_progress(text).complete)
+            told.append(
+                PartitionLag(
+                    partition=number,
+                    position=base,
+                    end=end,
+                    undelivered=max(0, end - read),
+                    is_ours=tracker is not None,
+                    open_count=max(0, read - base) if tracker is not None else None,
+                )
+            )
+        return told
 
     async def close(self) -> None:
         """Let go of the connection."""

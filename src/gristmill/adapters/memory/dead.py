@@ -74,6 +74,11 @@ class DeadLetters:
             if buried.is_open and topic in ("", buried.letter.topic) and group in ("", buried.letter.group)
         ]
 
+    def all_letters(self, topic: str, group: str) -> list[tuple[DeadLetter, bool]]:
+        """Return every letter of a group with whether it is open, oldest first."""
+        where = (topic, group)
+        return [(one.letter, one.is_open) for one in self._buried if (one.letter.topic, one.letter.group) == where]
+
     def open_offsets(self, topic: str) -> set[int]:
         """Return the offsets of a topic whose record a requeue may still need."""
         return {letter.offset for letter in self.open_letters(topic=topic)}

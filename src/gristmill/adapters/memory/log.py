@@ -9,9 +9,11 @@ import msgspec
 
 from gristmill.adapters.checks import check_limit, check_records
 from gristmill.adapters.memory.dead import DeadLetters
-from gristmill.adapters.memory.ledger import Ledger, Placed
+from gristmill.adapters.memory.ledger import GroupState, Ledger, Placed
+from gristmill.adapters.memory.seeking import find_first, seek
 from gristmill.adapters.waiting import POLL_MS_MAX, TopicBells
 from gristmill.domain.log import DeadLetter, Delivery, Diagnosis, Lag, Lease, NewRecord, Rejected, StoredRecord
+from gristmill.domain.steering import PartitionLag, SeekTo, Sought
 from gristmill.ports.clock import Clock
 
 __all__ = ["MemoryLog"]
@@ -109,6 +111,35 @@ class MemoryLog:
             oldest_age_ms=now_ms - oldest_ms,
             dead=len(self._dead.open_letters(topic=topic, group=group)),
         )
+
+    async def partitions(self, topic: str, group: str) -> list[PartitionLag]:
+        """Return how far the group is behind: one entry."""
+        state = self.ledger.topics.get(topic)
+        if state is None:
+            return []
+        progress = state.groups.get(group) or GroupState()
+        end = state.offsets[-1] if state.offsets else progress.cursor
+        undelivered = (await self.lag(topic, group)).undelivered
+        return [PartitionLag(partition=0, position=progress.cursor, end=end, undelivered=undelivered)]
+
+    async def seek(self, topic: str, group: str, to: SeekTo, *, is_preview: bool = False) -> Sought:
+        """Have the group get every record from a place on and none below, but for those under a lease."""
+        state = self.ledger.topics.get(topic)
+        if state is None:
+            return Sought(0, 0, 0)
+        progress = state.groups.get(group) or GroupState()
+        sought = seek(
+            state,
+            progress,
+            find_first(state, to),
+            letters=self._dead.all_letters(topic, group),
+            now_ms=self._clock.now_ms(),
+            is_preview=is_preview,
+        )
+        if not is_preview:
+            state.groups[group] = progress
+            self._bells.ring([topic])
+        return sought
 
     async def end(self, topic: str) -> int:
         """Return the number of records ever appended to the topic."""

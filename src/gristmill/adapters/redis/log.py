@@ -22,11 +22,13 @@ from gristmill.adapters.redis.letters import RedisLetters
 from gristmill.adapters.redis.places import TopicKeys, offset_of, place_of
 from gristmill.adapters.redis.quiet import QuietTopics
 from gristmill.adapters.redis.records import deliveries_of, lease_text, pack_leases, pack_records, stored_of
+from gristmill.adapters.redis.seeking import RedisSeeking
 from gristmill.adapters.redis.server import RedisServer
 from gristmill.adapters.redis.upkeep import RedisUpkeep
 from gristmill.adapters.waiting import POLL_MS_MAX, TopicBells
 from gristmill.domain.errors import OutcomeUnknown, Unavailable, UsageError
 from gristmill.domain.log import DeadLetter, Delivery, Diagnosis, Hold, Lag, Lease, NewRecord, Rejected, StoredRecord
+from gristmill.domain.steering import PartitionLag, SeekTo, Sought
 from gristmill.ports.clock import Clock
 from gristmill.ports.faults import fault
 
@@ -80,6 +82,7 @@ class RedisLog:
             server, self._channel, ring=lambda topic: self._ring([topic]), ring_all=self._ring_all
         )
         self._letters = RedisLetters(server, self._prefix, self._channel)
+        self._seeking = RedisSeeking(server, self._prefix, self._letters)
         self.upkeep = RedisUpkeep(server, self._prefix, self._channel, owners_folder)
         self._registered: set[str] = set()
         self._claimed: set[str] = set()
@@ -194,6 +197,26 @@ class RedisLog:
         """Return how far the group is behind."""
         keys = TopicKeys.of(self._prefix, topic)
         return Lag(*await self._server.run("lag", [*keys.group(group).all(), keys.delayed], (group, self._now())))
+
+    async def partitions(self, topic: str, group: str) -> list[PartitionLag]:
+        """Return how far the group is behind: one entry."""
+        keys = TopicKeys.of(self._prefix, topic)
+        newest = await self._server.do("XREVRANGE", keys.stream, "+", "-", "COUNT", 1)
+        if not newest and not await self._server.do("EXISTS", keys.stream):
+            return []
+        cursor = offset_of(await self._server.do("HGET", keys.group(group).state, "cursor") or b"0-0")
+        end = max(cursor, offset_of(newest[0][0]) if newest else 0)
+        lag = await self.lag(topic, group)
+        open_count = lag.in_flight + lag.waiting
+        return [PartitionLag(partition=0, position=cursor, end=end, undelivered=lag.undelivered, open_count=open_count)]
+
+    async def seek(self, topic: str, group: str, to: SeekTo, *, is_preview: bool = False) -> Sought:
+        """Have the group get every record from a place on and none below, but for those under a lease."""
+        moved = await self._seeking.seek(topic, group, to, now=self._now(), is_preview=is_preview)
+        if not is_preview:
+            self._ring([topic])
+            await self._server.do("PUBLISH", self._channel, topic)
+        return Sought(moved.again, moved.skipped, (await self.lag(topic, group)).in_flight)
 
     async def end(self, topic: str) -> int:
         """Return the number of records ever appended to the topic."""

@@ -22,31 +22,8 @@ local FAR_MS = 60000
 
 if redis.call('EXISTS', stream) == 0 then return {FAR_MS, {}, {}} end
 
-local function open_group()
-  local made = redis.pcall('XGROUP', 'CREATE', stream, group, '0')
-  local cursor, passed = pad('0-0'), tonumber(redis.call('HGET', meta, 'trimmed') or 0)
-  if redis.call('HEXISTS', meta, 'last') == 0 then passed = count_all(stream, meta) - redis.call('XLEN', stream) end
-  if made.err then
-    for _, info in ipairs(redis.call('XINFO', 'GROUPS', stream)) do
-      if info[2] == group then
-        cursor = pad(info[8])
-        if info[12] then passed = count_all(stream, meta) - info[12] end
-      end
-    end
-  end
-  local born = redis.call('HGET', meta, 'trimmed_to') or pad((redis.call('HGET', meta, 'base') or '0') .. '-0')
-  redis.call('HSET', state, 'cursor', cursor, 'passed', whole(passed), 'born', born)
-  -- Up to some hundred entries a server keeps in one packed list, which it searches from the start for each of a batch.
-  -- One long entry, due never, makes it use an index from the beginning: four times as fast for a hundred.
-  local long = ('~'):rep(80)
-  redis.call('HSET', held, '~', long)
-  redis.call('ZADD', leased, '+inf', long)
-  redis.call('ZADD', waiting, '+inf', long)
-  return {cursor, born, false, whole(passed)}
-end
-
 local known = redis.call('HMGET', state, 'cursor', 'born', 'fresh_first', 'passed')
-if not known[1] then known = open_group() end
+if not known[1] then known = open_group(stream, meta, state, held, leased, waiting, group) end
 local cursor, born, is_fresh_first = known[1], known[2], known[3] == '1'
 
 local found, gaps = {}, {}

@@ -117,6 +117,30 @@ local function count_all(stream, meta)
   return redis.call('XLEN', stream)
 end
 
+-- Makes a group at the oldest entry, or goes on where somebody else has left one. Answer: cursor, born, false, passed.
+local function open_group(stream, meta, state, held, leased, waiting, group)
+  local made = redis.pcall('XGROUP', 'CREATE', stream, group, '0')
+  local cursor, passed = pad('0-0'), tonumber(redis.call('HGET', meta, 'trimmed') or 0)
+  if redis.call('HEXISTS', meta, 'last') == 0 then passed = count_all(stream, meta) - redis.call('XLEN', stream) end
+  if made.err then
+    for _, info in ipairs(redis.call('XINFO', 'GROUPS', stream)) do
+      if info[2] == group then
+        cursor = pad(info[8])
+        if info[12] then passed = count_all(stream, meta) - info[12] end
+      end
+    end
+  end
+  local born = redis.call('HGET', meta, 'trimmed_to') or pad((redis.call('HGET', meta, 'base') or '0') .. '-0')
+  redis.call('HSET', state, 'cursor', cursor, 'passed', whole(passed), 'born', born)
+  -- Up to some hundred entries a server keeps in one packed list, which it searches from the start for each of a batch.
+  -- One long entry, due never, makes it use an index from the beginning: four times as fast for a hundred.
+  local long = ('~'):rep(80)
+  redis.call('HSET', held, '~', long)
+  redis.call('ZADD', leased, '+inf', long)
+  redis.call('ZADD', waiting, '+inf', long)
+  return {cursor, born, false, whole(passed)}
+end
+
 -- Ids of a new topic go on from the milliseconds of its birth: after the loss of a server, or of all its data, none is
 -- given a second time, and runs are named after them.
 local BIRTH_MS = 1704067200000

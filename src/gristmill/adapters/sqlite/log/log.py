@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from functools import partial
+
+import apsw
 
 from gristmill.adapters.checks import check_limit, check_records
 from gristmill.adapters.local_host.doorbell import Doorbell
 from gristmill.adapters.sqlite.file.reader import Reader
-from gristmill.adapters.sqlite.file.writer import Job, Writer
-from gristmill.adapters.sqlite.log import dead, reading, settling
+from gristmill.adapters.sqlite.file.writer import Job, Turn, Writer
+from gristmill.adapters.sqlite.log import dead, reading, seeking, settling
 from gristmill.adapters.sqlite.log.appending import append
 from gristmill.adapters.sqlite.log.claiming import Claim
 from gristmill.adapters.sqlite.log.reclaiming import Reclaim
 from gristmill.adapters.waiting import POLL_MS_MAX, TopicBells
 from gristmill.domain.log import DeadLetter, Delivery, Diagnosis, Lag, Lease, NewRecord, Rejected, StoredRecord
+from gristmill.domain.steering import PartitionLag, SeekTo, Sought
 from gristmill.ports.clock import Clock
 from gristmill.ports.faults import fault
 
@@ -24,6 +27,7 @@ APPEND_US = 4
 CLAIM_US = 6
 SETTLE_US = 4
 TRIM_US = 3_000
+SEEK_US = 3_000
 """Work of one record inside a turn, generously; decides how much shares a turn."""
 
 
@@ -116,6 +120,34 @@ class SqliteLog:
         now_ms = self._clock.now_ms()
         return await self._reader.do(lambda db: reading.compute_lag(db, topic, group, now_ms=now_ms))
 
+    async def partitions(self, topic: str, group: str) -> list[PartitionLag]:
+        """Return how far the group is behind: one entry."""
+        now_ms = self._clock.now_ms()
+
+        def read(db: apsw.Connection) -> PartitionLag | None:
+            lag = reading.compute_lag(db, topic, group, now_ms=now_ms)
+            return seeking.read_partition(db, topic, group, undelivered=lag.undelivered)
+
+        found = await self._reader.do(read)
+        return [] if found is None else [found]
+
+    async def seek(self, topic: str, group: str, to: SeekTo, *, is_preview: bool = False) -> Sought:
+        """Have the group get every record from a place on and none below; many records take many short turns."""
+        now_ms = self._clock.now_ms()
+        place = await self._reader.do(lambda db: seeking.find_place(db, topic, group, to))
+        if place is None:
+            return Sought(0, 0, 0)
+        if is_preview:
+            return await self._reader.do(lambda db: seeking.count_seek(db, place, now_ms=now_ms))
+        skipped = await self._repeat(lambda turn: seeking.move_ahead(turn, topic, group, place.first))
+        skipped += await self._repeat(lambda turn: seeking.forget_waiting(turn, place))
+        again = after = 0
+        while found := await self._writer.do(Job(_bring_back(place, after=after, now_ms=now_ms), SEEK_US)):
+            again, after = again + len(found), max(found)
+        in_flight = (await self.lag(topic, group)).in_flight
+        self.announce([topic])
+        return Sought(again, skipped, in_flight)
+
     async def end(self, topic: str) -> int:
         """Return the number of records ever appended to the topic."""
         return await self._reader.do(lambda db: reading.count_records(db, topic))
@@ -185,8 +217,19 @@ class SqliteLog:
         self._bells.ring(rung)
         self._doorbell.ring(rung)
 
+    async def _repeat(self, move: Callable[[Turn], int]) -> int:
+        """Take turns until one finds nothing more to do; return how many records that were."""
+        total = 0
+        while count := await self._writer.do(Job(move, SEEK_US)):
+            total += count
+        return total
+
     def _on_ring(self, topics: list[str]) -> None:
         if topics:
             self._bells.ring(topics)
         else:
             self._bells.ring_all()
+
+
+def _bring_back(place: seeking.Place, *, after: int, now_ms: int) -> Callable[[Turn], list[int]]:
+    return lambda turn: seeking.set_aside_again(turn, place, after=after, now_ms=now_ms)
