@@ -16,6 +16,7 @@ from gristmill.adapters.clock import SeededRandom
 from gristmill.adapters.memory import MemoryStore
 from gristmill.domain.intake import MappedRecord, Violations
 from gristmill.domain.log import Delivery, NewRecord
+from gristmill.domain.steering import Orders
 from gristmill.engine.dispatch.settle import TerminalHook
 from gristmill.engine.dispatcher import Dispatcher
 from gristmill.engine.link import LocalLink
@@ -105,6 +106,7 @@ class World:
         self.registry = CollectorRegistry()
         self.plans = {plan.key: RegisteredPlan(compile_plan(plan), "test", "shadow") for plan in plans}
         self.marks: dict[str, frozenset[int]] = {}
+        self.orders: dict[str, Orders] = {}
         self.dispatcher = Dispatcher(
             log=self.log,
             generators=generators,
@@ -116,6 +118,7 @@ class World:
             metrics=DispatcherMetrics(self.registry),
             hooks=hooks,
             read_marks=lambda owner: self.marks.get(owner, frozenset()),
+            orders_of=lambda generator: self.orders.get(generator, Orders()),
         )
         metrics = EngineMetrics(self.registry)
         self.engines = [

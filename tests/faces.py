@@ -24,6 +24,7 @@ from gristmill.api.services import Services
 from gristmill.deliver.sending import Sending
 from gristmill.domain.front.access import EVERY_TENANT, Role
 from gristmill.domain.front.health import HealthReport, ServiceHealth
+from gristmill.engine.dispatch.orders import LiveOrders
 from gristmill.engine.scoring import Scorer
 from gristmill.intake.ids import SegmentIds
 from gristmill.intake.publish import Publisher, native_generator
@@ -92,6 +93,7 @@ class Face:
             metrics=self._scrape,
             description=render(describe(OPERATIONS)),
             sources=self.sources,
+            orders=LiveOrders(self.store.definitions, self.clock),
             definitions=self.store.definitions,
             changes=self.store.changes,
             deliveries=self.store.deliveries,

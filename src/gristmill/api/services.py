@@ -10,6 +10,7 @@ from gristmill.api.metrics import ApiMetrics
 from gristmill.api.security import RequestRates, TokenGate
 from gristmill.deliver.sending import Sending
 from gristmill.domain.front.health import HealthReport
+from gristmill.engine.dispatch.orders import LiveOrders
 from gristmill.engine.scoring import Scorer
 from gristmill.intake.publish import Publisher
 from gristmill.intake.sources.catalogue import LiveSources
@@ -37,6 +38,7 @@ class Services:
         generators: what this group serves, by type.
         native: the generator that published items go to; None where this installation takes none.
         is_full: whether so much waits for a generator that no more may be published to it.
+        orders: what people have ordered about generators.
         sending: the ways out, for trying receivers.
         health: what every probe reads; it asks nobody, so it answers at once.
         metrics: returns a scrape of the whole group.
@@ -59,6 +61,7 @@ class Services:
     generators: Mapping[str, Generator]
     native: Generator | None
     sources: LiveSources
+    orders: LiveOrders
     definitions: Definitions
     changes: Changes
     deliveries: Deliveries

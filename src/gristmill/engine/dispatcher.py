@@ -20,11 +20,13 @@ import structlog
 from gristmill.domain.errors import ConfigError, Unavailable
 from gristmill.domain.frame import FrameDone, RecordEnded, Stop
 from gristmill.domain.log import Lease
+from gristmill.domain.steering import Orders
 from gristmill.engine.core.inflight import InFlight
 from gristmill.engine.dispatch.desk import Desk
 from gristmill.engine.dispatch.feed import Feed
 from gristmill.engine.dispatch.fill import Filler
 from gristmill.engine.dispatch.leases import LeaseKeeper, Monitor
+from gristmill.engine.dispatch.orders import OrdersOf
 from gristmill.engine.dispatch.settle import Settlement, TerminalHook
 from gristmill.engine.link import DispatcherLink, Joined, Left, Said
 from gristmill.engine.metrics import DispatcherMetrics
@@ -50,6 +52,7 @@ class Dispatcher:
         hooks: generator type -> what to do with records that failed, instead of recovery and dead letters.
         read_marks: owner of an engine -> log offsets that it was working on when it died; None when it never kept
             marks, and then every record that it had is charged.
+        orders_of: what people have ordered about a generator; asked again and again.
 
     Raises:
         ConfigError: no generator, two of one type, or one that could not feed anything.
@@ -68,10 +71,11 @@ class Dispatcher:
         metrics: DispatcherMetrics,
         hooks: Mapping[str, TerminalHook] | None = None,
         read_marks: Callable[[str], frozenset[int] | None] = lambda owner: frozenset(),
+        orders_of: OrdersOf = lambda generator: Orders(),
     ) -> None:
         _check(generators)
         in_flight = InFlight(limit=settings.max_in_flight, task_timeout_ms=settings.task_timeout_ms)
-        self._desk = Desk(log, clock, owner, settings, metrics, in_flight, Wake(), Wake())
+        self._desk = Desk(log, clock, owner, settings, metrics, in_flight, Wake(), Wake(), orders_of)
         self._link = link
         self._read_marks = read_marks
         self._settlement = Settlement(self._desk, {each.type: each for each in generators}, dict(hooks or {}))
@@ -92,6 +96,10 @@ class Dispatcher:
     def generators_up(self) -> dict[str, bool]:
         """Generator type -> whether its claims succeed."""
         return {feed.generator.type: feed.is_up for feed in self._feeds}
+
+    def note_orders(self) -> None:
+        """Look at once for what new orders allow."""
+        self._desk.note_change()
 
     async def start(self) -> None:
         """Open the link and begin to claim."""

@@ -34,6 +34,14 @@ def test_the_most_telling_reason_comes_first(
     assert decide_waits(lag, is_full=is_full, is_serving=is_serving, max_qps=max_qps) == reasons
 
 
+def test_a_paused_generator_says_so_first() -> None:
+    held = Lag(1, 0, 2, 0, 0)
+    told = decide_waits(held, is_full=False, is_serving=True, max_qps=None, is_paused=True)
+    assert told == ("paused", "set-aside")
+    nothing = Lag(0, 3, 0, 0, 0)
+    assert decide_waits(nothing, is_full=False, is_serving=True, max_qps=None, is_paused=True) == ()
+
+
 def test_every_reason_is_explained() -> None:
     assert set(WAIT_TEXTS) == set(WAIT_REASONS)
 

@@ -22,6 +22,7 @@ async def read_lag(log: Log, generator: Generator) -> Lag:
         waiting=fresh.waiting + again.waiting,
         oldest_age_ms=max(fresh.oldest_age_ms, again.oldest_age_ms),
         dead=fresh.dead + again.dead,
+        lost=fresh.lost + again.lost,
     )
 
 
@@ -32,4 +33,5 @@ def explain_waits(services: Services, generator: Generator, lag: Lag) -> tuple[W
         is_full=services.is_full(generator.type),
         is_serving=not services.health().faults("ready"),
         max_qps=generator.max_qps,
+        is_paused=services.orders.of(generator.type).is_paused,
     )

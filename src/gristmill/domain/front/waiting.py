@@ -10,12 +10,15 @@ from gristmill.domain.log import Lag
 
 __all__ = ["WAIT_REASONS", "WAIT_TEXTS", "WaitReason", "decide_waits"]
 
-WaitReason = Literal["not-serving", "backlog-full", "engines-busy", "rate-limited", "not-claimed", "set-aside"]
+WaitReason = Literal[
+    "paused", "not-serving", "backlog-full", "engines-busy", "rate-limited", "not-claimed", "set-aside"
+]
 
 WAIT_REASONS: tuple[WaitReason, ...] = get_args(WaitReason)
 
 WAIT_TEXTS: Mapping[WaitReason, str] = MappingProxyType(
     {
+        "paused": "somebody has paused the generator; `gristmill topics resume` lets it go on",
         "not-serving": "a process of the group is down or starting, so records may not be handed out",
         "backlog-full": "as many records wait as may (api.backlog_max), so publishing is refused",
         "engines-busy": "engines hold as many records as they may at once (dispatcher.max_in_flight)",
@@ -27,9 +30,13 @@ WAIT_TEXTS: Mapping[WaitReason, str] = MappingProxyType(
 """What each of them means, for people."""
 
 
-def decide_waits(lag: Lag, *, is_full: bool, is_serving: bool, max_qps: float | None) -> tuple[WaitReason, ...]:
+def decide_waits(
+    lag: Lag, *, is_full: bool, is_serving: bool, max_qps: float | None, is_paused: bool = False
+) -> tuple[WaitReason, ...]:
     """Return why records of a generator wait, the most telling reason first; nothing where none waits."""
     waits: list[WaitReason] = []
+    if is_paused and lag.undelivered + lag.waiting:
+        waits.append("paused")
     if lag.undelivered:
         if not is_serving:
             waits.append("not-serving")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+from gristmill.domain.steering import Orders
 from gristmill.engine.core.inflight import InFlight
+from gristmill.engine.dispatch.orders import OrdersOf
 from gristmill.engine.metrics import DispatcherMetrics
 from gristmill.engine.settings import DispatcherSettings
 from gristmill.engine.wake import Wake
@@ -27,6 +29,7 @@ class Desk(msgspec.Struct, frozen=True, eq=False):
     """Raised whenever there may be room: a slot became free, an engine joined, or claiming is to stop."""
     quiet: Wake
     """Raised whenever nothing may be under way any more."""
+    orders_of: OrdersOf = lambda generator: Orders()
 
     def note_change(self) -> None:
         """Wake whoever waits for room or quiet; to be called after records have ended."""

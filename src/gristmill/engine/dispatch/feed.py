@@ -6,6 +6,7 @@ import structlog
 
 from gristmill.domain.errors import ConfigError, InvariantBroken
 from gristmill.domain.log import Delivery
+from gristmill.domain.steering import Orders
 from gristmill.engine.core.backoff import Backoff
 from gristmill.engine.core.bucket import TokenBucket
 from gristmill.engine.core.draw import Candidate
@@ -46,8 +47,9 @@ class Feed:
         return not self._backoff.is_failing
 
     def candidate(self) -> Candidate:
-        """Return how much it may give now; no room while it backs off, is over its rate or has its share out."""
-        return Candidate(self.generator.type, self.generator.weight, self._room())
+        """Return how much it may give now; no room while it is paused, backs off, or has its rate or share out."""
+        weight = self._orders.weight or self.generator.weight
+        return Candidate(self.generator.type, weight, 0 if self._orders.is_paused else self._room())
 
     def ready_in_ms(self) -> int:
         """Return milliseconds until its rate and back-off allow a claim, 0 if they do now."""
@@ -58,7 +60,9 @@ class Feed:
         return pause_ms
 
     async def claim(self, limit: int, *, engine: str) -> list[Delivery]:
-        """Lease up to `limit` records in an engine's name, retried ones among them; none when the claim fails."""
+        """Lease up to `limit` records in an engine's name, retried ones among them; none when paused or failing."""
+        if self._orders.is_paused:
+            return []
         try:
             deliveries = await self._claim_both(limit, engine)
         except (ConfigError, InvariantBroken):
@@ -75,6 +79,10 @@ class Feed:
         if self._bucket is not None:
             self._bucket.take(len(deliveries), now_us=self._desk.clock.monotonic_us())
         return deliveries
+
+    @property
+    def _orders(self) -> Orders:
+        return self._desk.orders_of(self.generator.type)
 
     def _room(self) -> int:
         desk, limit = self._desk, self.generator.max_in_flight

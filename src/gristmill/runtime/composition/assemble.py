@@ -5,6 +5,7 @@ from __future__ import annotations
 from gristmill.adapters.clock import SystemClock, SystemRandom
 from gristmill.adapters.local_host import RunningMarks, read_marks
 from gristmill.adapters.media import ChildImageReader
+from gristmill.engine.dispatch.orders import LiveOrders
 from gristmill.engine.dispatcher import Dispatcher
 from gristmill.engine.link import DispatcherLink, EngineLink
 from gristmill.engine.metrics import DispatcherMetrics, EngineMetrics
@@ -27,6 +28,7 @@ def assemble_dispatcher(spec: GroupSpec, store: Store, *, owner: str, link: Disp
     clock = SystemClock()
     folder = spec.folder
     timed = TimedLink(link, clock)
+    orders = LiveOrders(store.definitions, clock)
     dispatcher = Dispatcher(
         log=store.log,
         generators=spec.generators,
@@ -37,8 +39,9 @@ def assemble_dispatcher(spec: GroupSpec, store: Store, *, owner: str, link: Disp
         settings=dispatcher_settings(spec.settings),
         metrics=DispatcherMetrics(),
         read_marks=lambda engine: read_marks(folder.owners_dir, engine),
+        orders_of=orders.of,
     )
-    return DispatcherMember(dispatcher, store, timed, owner=owner)
+    return DispatcherMember(dispatcher, store, timed, owner=owner, orders=orders)
 
 
 def assemble_engine(spec: GroupSpec, store: Store, *, owner: str, link: EngineLink) -> EngineMember:

@@ -11,6 +11,7 @@ import structlog
 from gristmill.adapters.media import ChildImageReader
 from gristmill.domain.errors import Unavailable
 from gristmill.domain.frame import Frame, FrameDone, ToEngine
+from gristmill.engine.dispatch.orders import LiveOrders
 from gristmill.engine.dispatcher import Dispatcher
 from gristmill.engine.link import DispatcherLink, Left, LinkEvent, Said
 from gristmill.engine.service import Engine
@@ -50,15 +51,22 @@ class Member(Protocol):
 
 
 class DispatcherMember:
-    """The dispatcher with the store that it claims from."""
+    """The dispatcher with the store that it claims from, and what people have ordered about its generators."""
 
-    def __init__(self, dispatcher: Dispatcher, store: Store, link: TimedLink, *, owner: str) -> None:
+    def __init__(
+        self, dispatcher: Dispatcher, store: Store, link: TimedLink, *, owner: str, orders: LiveOrders
+    ) -> None:
         self._dispatcher = dispatcher
         self._store = store
         self._link = link
         self._owner = owner
+        self._orders = orders
+        self._looking: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
+        # What was paused before a restart stays so: nothing is claimed before that is known.
+        await self._orders.refresh()
+        self._looking = asyncio.create_task(self._orders.run(self._dispatcher.note_orders), name="orders")
         # What a group that was killed had leased is free at once, not at the first look of the monitor.
         try:
             await self._store.log.reclaim(me=self._owner)
@@ -74,6 +82,8 @@ class DispatcherMember:
 
     async def stop(self, *, grace_ms: int) -> None:
         await self._dispatcher.stop(grace_ms=grace_ms)
+        if self._looking is not None:
+            self._looking.cancel()
         await self._store.close()
 
     def vitals(self) -> Vitals:

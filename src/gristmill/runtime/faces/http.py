@@ -19,6 +19,7 @@ from gristmill.api.services import Services
 from gristmill.domain.errors import UsageError
 from gristmill.domain.front.waiting import WAIT_REASONS
 from gristmill.domain.log import Lag
+from gristmill.engine.dispatch.orders import LiveOrders
 from gristmill.engine.scoring import Scorer
 from gristmill.intake.ids import SegmentIds
 from gristmill.intake.publish import NATIVE, Publisher
@@ -74,6 +75,7 @@ class HttpFace:
             tell=self._tell_waits,
         )
         self._sources = LiveSources(self._store.definitions, clock)
+        self._orders = LiveOrders(self._store.definitions, clock)
         self._scorer, self._readers = build_scorer(spec, registry, self._store)
         self._services, console = self._make_services(registry, self._scorer), spec.settings.console
         pages = build_console(self._services, base_path=console.base_path) if console.enabled else []
@@ -94,6 +96,7 @@ class HttpFace:
         if await is_locked_out(self._store.front.tokens):
             _log.warning("every token was revoked: make one with `gristmill token create NAME --role admin`")
         await self._sources.refresh()
+        await self._orders.refresh()
         switch_often()
         await self._web.start()
         self._address.write_text(f"{self.url}\n", encoding="utf-8")
@@ -126,6 +129,7 @@ class HttpFace:
             tasks.create_task(self._ids.run())
             tasks.create_task(self._warm_up())
             tasks.create_task(self._sources.run())
+            tasks.create_task(self._orders.run())
             tasks.create_task(self._backlog.run())
             tasks.create_task(self._web.join())
 
@@ -155,6 +159,7 @@ class HttpFace:
             generators=generators,
             native=generators.get(NATIVE),
             sources=self._sources,
+            orders=self._orders,
             definitions=store.definitions,
             changes=store.changes,
             deliveries=store.deliveries,
