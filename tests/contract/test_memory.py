@@ -14,6 +14,7 @@ from gristmill.testing.contracts import (
     FrontContract,
     IdentityContract,
     InletContract,
+    KeyOrderContract,
     LogContract,
     OwnershipContract,
     SeekingContract,
@@ -30,6 +31,10 @@ class _Memory:
 
 
 class TestMemoryLog(_Memory, LogContract):
+    pass
+
+
+class TestMemoryKeyOrder(_Memory, KeyOrderContract):
     pass
 
 

@@ -12,7 +12,14 @@ from gristmill.adapters.local_host import OwnerLock, RunningMarks
 from gristmill.adapters.memory import MemoryStore
 from gristmill.adapters.redis import LogApartInlet, RedisLog, RedisServer, RedisTarget
 from gristmill.testing.clock import FakeClock
-from gristmill.testing.contracts import Backend, InletContract, LogContract, OwnershipContract, SeekingContract
+from gristmill.testing.contracts import (
+    Backend,
+    InletContract,
+    KeyOrderContract,
+    LogContract,
+    OwnershipContract,
+    SeekingContract,
+)
 from gristmill.testing.redis_server import RedisProcess
 from tests.redis_servers import program_or_skip
 
@@ -90,6 +97,10 @@ class _Redis:
 
 
 class TestRedisLog(_Redis, LogContract):
+    pass
+
+
+class TestRedisKeyOrder(_Redis, KeyOrderContract):
     pass
 
 

@@ -17,6 +17,7 @@ from gristmill.testing.contracts import (
     FrontContract,
     IdentityContract,
     InletContract,
+    KeyOrderContract,
     LogContract,
     OwnershipContract,
     SeekingContract,
@@ -35,6 +36,10 @@ class _Sqlite:
 
 
 class TestSqliteLog(_Sqlite, LogContract):
+    pass
+
+
+class TestSqliteKeyOrder(_Sqlite, KeyOrderContract):
     pass
 
 

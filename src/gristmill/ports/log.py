@@ -35,7 +35,8 @@ class Log(Protocol):
     can go on from an offset within one partition only), `front_trim` (trim deletes nothing behind what a group still
     needs; dead letters keep copies of their own), `claimer_settles` (leases live with the object that claimed: it alone
     can accept, release, reject and renew, and it alone tells what waits or is in flight from what is undelivered),
-    `fixed_delays` (a counted release waits for the next longer of a few delays).
+    `fixed_delays` (a counted release waits for the next longer of a few delays), `key_order` (of one key at most one
+    record is handed out at a time, the oldest first, whoever claims; other logs may be a `KeyOrder`).
     All methods raise `Unavailable` when nothing was done and a retry is safe.
     """
 

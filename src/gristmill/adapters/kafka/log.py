@@ -62,7 +62,9 @@ class KafkaLog:
         self._meter = LagMeter(settings, names=self._names, admin=self._admin)
         self._seeking = KafkaSeeking(self._names, self._admin)
         self._rejected: dict[Lease, None] = {}
-        capabilities = {"durable", "front_trim", "claimer_settles", "fixed_delays"}
+        capabilities = {"durable", "front_trim", "claimer_settles"}
+        # With order by key a record waits where it stands, for as long as it is told to.
+        capabilities.add("key_order" if settings.ordering == "key" else "fixed_delays")
         self.capabilities = frozenset(capabilities | ({"partitioned"} if settings.partition_count > 1 else set()))
 
     async def start(self) -> None:

@@ -188,6 +188,12 @@ class Ledger:
         held = progress.held.get(offset)
         return None if held is None else Hold(held.owner, held.attempt, held.visible_at_ms)
 
+    def has_open_before(self, topic: str, group: str, *, key: str, offset: int) -> bool:
+        """Whether a group that has claimed before holds an earlier record of this key."""
+        state = self.topics[topic]
+        held = state.groups[group].held
+        return any(other < offset and state.records[other].record.key == key for other in held)
+
     def group_of(self, topic: str, group: str) -> GroupState | None:
         """Return the progress of a group that has claimed before."""
         state = self.topics.get(topic)

@@ -91,6 +91,10 @@ class MemoryLog:
         self._bells.ring(freed)
         return len(freed)
 
+    async def has_open_before(self, topic: str, group: str, *, key: str, offset: int) -> bool:
+        """Whether the group is not done with an earlier record of this key."""
+        return self.ledger.has_open_before(topic, group, key=key, offset=offset)
+
     async def lag(self, topic: str, group: str) -> Lag:
         """Return how far the group is behind."""
         now_ms = self._clock.now_ms()

@@ -288,6 +288,11 @@ class RedisLog:
         found = await self._server.run("look", keys, (place_of(offset),))
         return Hold(found[0].decode(), found[1], found[2]) if found else None
 
+    async def has_open_before(self, topic: str, group: str, *, key: str, offset: int) -> bool:
+        """Whether the group is not done with an earlier record of this key; looks at all that it has under way."""
+        keys = TopicKeys.of(self._prefix, topic).group(group).all()
+        return bool(await self._server.run("before", keys, (place_of(offset), key)))
+
     async def close(self) -> None:
         """Close all connections; safe to call twice."""
         await self._listener.close()

@@ -19,6 +19,7 @@ from gristmill.testing.contracts.identities import IdentityContract
 from gristmill.testing.contracts.inlet import InletContract
 from gristmill.testing.contracts.log import LogContract
 from gristmill.testing.contracts.log_ownership import OwnershipContract
+from gristmill.testing.contracts.ordering import KeyOrderContract
 from gristmill.testing.contracts.seeking import SeekingContract
 from gristmill.testing.contracts.sharing import SharingContract
 from gristmill.testing.contracts.state import StateContract
@@ -32,6 +33,7 @@ __all__ = [
     "DefinitionContract",
     "IdentityContract",
     "InletContract",
+    "KeyOrderContract",
     "LogContract",
     "OwnershipContract",
     "SeekingContract",

@@ -120,6 +120,10 @@ class SqliteLog:
         now_ms = self._clock.now_ms()
         return await self._reader.do(lambda db: reading.compute_lag(db, topic, group, now_ms=now_ms))
 
+    async def has_open_before(self, topic: str, group: str, *, key: str, offset: int) -> bool:
+        """Whether the group is not done with an earlier record of this key; looks at all that it has under way."""
+        return await self._reader.do(lambda db: reading.has_open_before(db, topic, group, key=key, offset=offset))
+
     async def partitions(self, topic: str, group: str) -> list[PartitionLag]:
         """Return how far the group is behind: one entry."""
         now_ms = self._clock.now_ms()

@@ -8,7 +8,15 @@ import msgspec
 from gristmill.adapters.sqlite.file.writer import Turn
 from gristmill.domain.log import Lag, StoredRecord
 
-__all__ = ["compute_lag", "count_records", "count_trimmed", "list_topics", "read_batch", "trim_some"]
+__all__ = [
+    "compute_lag",
+    "count_records",
+    "count_trimmed",
+    "has_open_before",
+    "list_topics",
+    "read_batch",
+    "trim_some",
+]
 
 BATCH_RECORDS = 500
 BATCH_BYTES_MAX = 4 * 1024 * 1024
@@ -24,6 +32,10 @@ DEAD = "SELECT count(*) FROM dead INDEXED BY dead_open WHERE grp_id = ? AND is_o
 BATCH = """
 SELECT log.position, value, key, headers, appended_at_ms FROM log JOIN topic USING(topic_id)
 WHERE topic.name = ?1 AND log.position > ?2 ORDER BY log.position LIMIT ?3
+"""
+OPEN_BEFORE = """
+SELECT EXISTS(SELECT 1 FROM topic JOIN grp USING(topic_id) JOIN lease USING(grp_id) JOIN log USING(position)
+    WHERE topic.name = ?1 AND grp.name = ?2 AND lease.position < ?3 AND log.key = ?4)
 """
 LOWEST_CURSOR = "SELECT min(cursor) FROM grp WHERE topic_id = ?"
 TRIM = """
@@ -58,6 +70,11 @@ def compute_lag(db: apsw.Connection, topic: str, group: str, *, now_ms: int) -> 
         oldest_age_ms=max(0, now_ms - oldest_ms),
         dead=db.execute(DEAD, (grp_id,)).get,
     )
+
+
+def has_open_before(db: apsw.Connection, topic: str, group: str, *, key: str, offset: int) -> bool:
+    """Whether a group has passed an earlier record of this key and is not done with it."""
+    return bool(db.execute(OPEN_BEFORE, (topic, group, offset, key)).get)
 
 
 def count_records(db: apsw.Connection, topic: str) -> int:
