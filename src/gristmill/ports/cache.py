@@ -22,6 +22,10 @@ class Cache(Protocol):
         """Return the live value or None."""
         ...
 
+    async def renew(self, key: str, *, value: str, ttl_ms: int) -> bool:
+        """Let a live key end `ttl_ms` from now, while `value` is what it holds; return whether it is. Atomic."""
+        ...
+
     async def delete(self, key: str, *, value: str | None = None) -> bool:
         """Remove the key, with `value` only while that is what it holds; return whether it was removed."""
         ...

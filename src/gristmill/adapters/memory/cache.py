@@ -41,6 +41,13 @@ class MemoryCache:
             return None
         return entry[0]
 
+    async def renew(self, key: str, *, value: str, ttl_ms: int) -> bool:
+        """Let a live key end `ttl_ms` from now, while `value` is what it holds; return whether it is."""
+        is_ours = await self.get(key) == value
+        if is_ours:
+            self._entries[key] = (value, self._clock.now_ms() + ttl_ms)
+        return is_ours
+
     async def delete(self, key: str, *, value: str | None = None) -> bool:
         """Remove the key, with `value` only while that is what it holds; return whether it was removed."""
         live = await self.get(key)

@@ -14,6 +14,7 @@ SWEPT_PER_PUT = 4
 PUT = "INSERT INTO cache VALUES(?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value, until_ms = excluded.until_ms"
 SWEEP = "DELETE FROM cache WHERE key IN (SELECT key FROM cache WHERE until_ms <= ? ORDER BY until_ms LIMIT ?)"
 GET = "SELECT value FROM cache WHERE key = ? AND until_ms > ?"
+RENEW = "UPDATE cache SET until_ms = ?4 WHERE key = ?1 AND until_ms > ?2 AND value = ?3"
 DELETE = "DELETE FROM cache WHERE key = ?1 AND until_ms > ?2 AND ifnull(?3, value) = value"
 
 
@@ -47,6 +48,16 @@ class SqliteCache:
         now_ms = self._clock.now_ms()
         found = await self._reader.do(lambda db: db.execute(GET, (key, now_ms)).get)
         return None if found is None else str(found)
+
+    async def renew(self, key: str, *, value: str, ttl_ms: int) -> bool:
+        """Let a live key end `ttl_ms` from now, while `value` is what it holds; return whether it is."""
+        now_ms = self._clock.now_ms()
+
+        def run(turn: Turn) -> bool:
+            turn.db.execute(RENEW, (key, now_ms, value, now_ms + ttl_ms))
+            return turn.db.changes() > 0
+
+        return await self._writer.do(Job(run))
 
     async def delete(self, key: str, *, value: str | None = None) -> bool:
         """Remove the key, with `value` only while that is what it holds; return whether it was removed."""

@@ -62,6 +62,23 @@ class CacheContract(Contract):
         assert not await cache.delete("k", value="mine")
         assert await cache.delete("k", value="theirs")
 
+    async def test_renewing_moves_the_end_of_ones_own_value(self, cache: Cache, clock: FakeClock) -> None:
+        await cache.put("k", "mine", ttl_ms=100)
+        clock.advance(80)
+        assert await cache.renew("k", value="mine", ttl_ms=100)
+        clock.advance(80)
+        assert await cache.get("k") == "mine"
+        clock.advance(20)
+        assert not await cache.renew("k", value="mine", ttl_ms=100)
+        assert await cache.get("k") is None
+
+    async def test_renewing_spares_any_other_value(self, cache: Cache, clock: FakeClock) -> None:
+        await cache.put("k", "theirs", ttl_ms=100)
+        assert not await cache.renew("k", value="mine", ttl_ms=1_000)
+        assert not await cache.renew("absent", value="mine", ttl_ms=1_000)
+        clock.advance(100)
+        assert await cache.get("k") is None
+
     async def test_an_ended_value_cannot_be_deleted(self, cache: Cache, clock: FakeClock) -> None:
         await cache.put("k", "v", ttl_ms=100)
         clock.advance(100)
