@@ -36,6 +36,7 @@ COMMANDS = {
     "plans": ("catalogue:plans_app", "List plans, or draw one."),
     "flows": ("catalogue:flows_app", "List flows with their plans and generators."),
     "check": ("configuration:check", "Check settings, flows and rule files without starting anything."),
+    "doctor": ("upkeep.doctor:doctor", "Measure and judge disk, host and servers before content is trusted to them."),
     "config": ("configuration:app", "Show settings, and where each value came from."),
     "dlq": ("dead_letters:app", "List, show, requeue and drop records that were given up."),
     "token": ("tokens:app", "Create, list and revoke the tokens of the API."),

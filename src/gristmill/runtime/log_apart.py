@@ -15,9 +15,11 @@ import msgspec
 from gristmill.domain.errors import ConfigError
 from gristmill.domain.front.traffic import Interval
 from gristmill.domain.log import Hold
+from gristmill.domain.upkeep.finding import Finding
 from gristmill.ports.clock import Clock
 from gristmill.ports.front import Inlet, LabelFacts, Listing, Tokens, Traffic
 from gristmill.ports.log import Log
+from gristmill.runtime.doctor.host_core import judge_skew
 from gristmill.runtime.settings_log import LogSection
 from gristmill.runtime.spec import GroupSpec
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from gristmill.adapters.redis import RedisTarget
     from gristmill.adapters.sqlite import SqliteStore
 
-__all__ = ["ApartLog", "ApartStore", "check_server", "open_redis"]
+__all__ = ["ApartLog", "ApartStore", "check_server", "examine_server", "open_redis"]
 
 
 class ApartLog(Log, Protocol):
@@ -98,6 +100,26 @@ async def check_server(section: LogSection) -> None:
         await server.check()
     finally:
         await asyncio.shield(server.close())
+
+
+async def examine_server(section: LogSection, clock: Clock) -> list[Finding]:
+    """Return all that there is to say about the server: whether a log can live on it, and its clock.
+
+    Raises:
+        ConfigError: a setting is wrong, the extra is missing, or the server does not let us in.
+        Unavailable: it cannot be reached.
+    """
+    from gristmill.adapters.redis import RedisServer
+
+    server = RedisServer(_target_of(section))
+    try:
+        findings = await server.examine()
+        before_ms = clock.now_ms()
+        server_ms = await server.read_time_ms()
+        skew_ms = server_ms - (before_ms + clock.now_ms()) // 2
+    finally:
+        await asyncio.shield(server.close())
+    return [*findings, judge_skew("redis", skew_ms)]
 
 
 class _ApartFront:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from gristmill.adapters.clock import SystemClock
 from gristmill.domain.errors import ConfigError
+from gristmill.domain.upkeep.finding import Finding
 from gristmill.ports.clock import Clock
 from gristmill.runtime.log_apart import ApartStore
 from gristmill.runtime.settings_log import LogSection
@@ -16,7 +17,7 @@ from gristmill.runtime.spec import GroupSpec
 if TYPE_CHECKING:
     from gristmill.adapters.kafka import KafkaSettings
 
-__all__ = ["check_brokers", "open_kafka"]
+__all__ = ["check_brokers", "examine_brokers", "open_kafka"]
 
 EXTRA = "pip install 'gristmill[kafka]'"
 
@@ -56,6 +57,25 @@ async def check_brokers(section: LogSection) -> None:
     log = KafkaLog(settings, SystemClock())
     try:
         await log.start()
+    finally:
+        await asyncio.shield(log.close())
+
+
+async def examine_brokers(section: LogSection, *, outage_ms: int) -> list[Finding]:
+    """Return all that there is to say about the brokers.
+
+    Args:
+        outage_ms: the longest time for which a group may stand still.
+    Raises:
+        ConfigError: a setting is wrong, or the extra is missing.
+        Unavailable: none answers.
+    """
+    settings = _settings_of(section)
+    from gristmill.adapters.kafka import KafkaLog
+
+    log = KafkaLog(settings, SystemClock())
+    try:
+        return await log.examine(outage_ms=outage_ms)
     finally:
         await asyncio.shield(log.close())
 

@@ -11,7 +11,14 @@ from typing import Any, TypeVar
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec, ResourceType
 
-from gristmill.adapters.kafka.core.fitness import COPIES_MIN, IN_SYNC_MIN, BrokerFacts, TopicFacts, judge_brokers
+from gristmill.adapters.kafka.core.fitness import (
+    COPIES_MIN,
+    IN_SYNC_MIN,
+    BrokerFacts,
+    TopicFacts,
+    Wanted,
+    judge_brokers,
+)
 from gristmill.adapters.kafka.producing import PASSING, REQUEST_BYTES_MAX, client_config, translate
 from gristmill.adapters.kafka.settings import KafkaSettings
 from gristmill.domain.errors import ConfigError, Unavailable, UsageError
@@ -213,7 +220,7 @@ class TopicAdmin:
             tuple(topics),
             await self._newest_ms({name: len(one.partitions) for name, one in ours.items()}) - now_ms,
         )
-        return judge_brokers(facts, self._settings, request_bytes=REQUEST_BYTES_MAX, outage_ms=outage_ms)
+        return judge_brokers(facts, _wanted_of(self._settings), outage_ms=outage_ms)
 
     async def _describe_all(self, kind: ResourceType, names: Sequence[str]) -> dict[str, dict[str, str]]:
         """Return settings by name; none of what this user may not read or what the brokers do not tell."""
@@ -251,3 +258,15 @@ class TopicAdmin:
             return await asyncio.to_thread(call)
         except KafkaException as error:
             raise translate(error, thing) from error
+
+
+def _wanted_of(settings: KafkaSettings) -> Wanted:
+    return Wanted(
+        prefix=settings.prefix,
+        partition_count=settings.partition_count,
+        replication_factor=settings.replication_factor,
+        retention_ms=settings.retention_ms,
+        poll_interval_ms_max=settings.poll_interval_ms_max,
+        client=settings.client,
+        request_bytes=REQUEST_BYTES_MAX,
+    )

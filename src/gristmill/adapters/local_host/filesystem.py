@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gristmill.domain.errors import ConfigError
 
-__all__ = ["filesystem_of", "refuse_network_filesystem"]
+__all__ = ["NETWORK_FILESYSTEMS", "filesystem_of", "find_filesystem", "refuse_network_filesystem"]
 
 NETWORK_FILESYSTEMS = frozenset(
     {"nfs", "nfs3", "nfs4", "cifs", "smb2", "smb3", "smbfs", "afs", "ceph", "glusterfs", "lustre", "beegfs", "gpfs"}
@@ -21,14 +21,19 @@ def refuse_network_filesystem(path: Path) -> None:
     Raises:
         ConfigError: it is a network file system.
     """
-    try:
-        mounts = MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
-    except OSError:
-        return
-    kind = filesystem_of(path.resolve(), mounts)
+    kind = find_filesystem(path)
     if kind in NETWORK_FILESYSTEMS:
         advice = "put the file on a disk of this host; on several hosts use PostgreSQL with Kafka or Redis"
         raise ConfigError(f"store {path} lies on a network file system", value=kind, advice=advice)
+
+
+def find_filesystem(path: Path) -> str:
+    """Return the type of the file system that holds a path, empty where the system has no mount table."""
+    try:
+        mounts = MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return ""
+    return filesystem_of(path.resolve(), mounts)
 
 
 def filesystem_of(path: Path, mountinfo: str) -> str:

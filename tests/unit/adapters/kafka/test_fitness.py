@@ -7,21 +7,28 @@ from typing import Any
 import msgspec
 import pytest
 
-from gristmill.adapters.kafka import KafkaSettings
-from gristmill.adapters.kafka.core.fitness import BrokerFacts, TopicFacts, judge_brokers
+from gristmill.adapters.kafka.core.fitness import BrokerFacts, TopicFacts, Wanted, judge_brokers
 from gristmill.domain.upkeep.finding import Finding
 
 REQUEST_BYTES = 9 * 1024 * 1024
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 
-SETTINGS = KafkaSettings(brokers="b:9092", prefix="gm.", replication_factor=3)
+WANTED = Wanted(
+    prefix="gm.",
+    partition_count=4,
+    replication_factor=3,
+    retention_ms=7 * DAY_MS,
+    poll_interval_ms_max=300_000,
+    client={},
+    request_bytes=REQUEST_BYTES,
+)
 TOPIC = TopicFacts("gm.t", 3, 4, {"min.insync.replicas": "2", "retention.ms": "-1", "cleanup.policy": "delete"})
 FIT = BrokerFacts(3, {"message.max.bytes": str(REQUEST_BYTES)}, (TOPIC,))
 
 
-def judge(facts: BrokerFacts = FIT, settings: KafkaSettings = SETTINGS) -> list[Finding]:
-    return judge_brokers(facts, settings, request_bytes=REQUEST_BYTES, outage_ms=DAY_MS)
+def judge(facts: BrokerFacts = FIT, wanted: Wanted = WANTED) -> list[Finding]:
+    return judge_brokers(facts, wanted, outage_ms=DAY_MS)
 
 
 def topic(**changes: Any) -> BrokerFacts:
@@ -29,8 +36,8 @@ def topic(**changes: Any) -> BrokerFacts:
     return msgspec.structs.replace(FIT, topics=(msgspec.structs.replace(TOPIC, config=config, **changes),))
 
 
-def setting(**changes: Any) -> KafkaSettings:
-    return msgspec.structs.replace(SETTINGS, **changes)
+def asking(**changes: Any) -> Wanted:
+    return msgspec.structs.replace(WANTED, **changes)
 
 
 def test_three_brokers_with_three_copies_two_in_sync_are_ok_in_all() -> None:
@@ -38,42 +45,42 @@ def test_three_brokers_with_three_copies_two_in_sync_are_ok_in_all() -> None:
 
 
 @pytest.mark.parametrize(
-    ("facts", "settings", "check", "says"),
+    ("facts", "wanted", "check", "says"),
     [
-        (FIT, setting(replication_factor=1), "kafka replicas", "log.replicas = 3"),
-        (FIT, setting(replication_factor=4), "kafka replicas", "log.replicas to 3"),
-        (topic(copies=1), SETTINGS, "kafka replicas", "reassign"),
-        (topic(config={"min.insync.replicas": "1"}), SETTINGS, "kafka min.insync.replicas", "= 2"),
-        (topic(config={"cleanup.policy": "compact"}), SETTINGS, "kafka cleanup.policy", "delete"),
-        (topic(partitions=1_025), SETTINGS, "kafka partitions", "1024"),
-        (FIT, setting(partition_count=1_025), "kafka partitions", "1024"),
-        (FIT, setting(partition_count=0), "kafka partitions", "1024"),
+        (FIT, asking(replication_factor=1), "kafka replicas", "log.replicas = 3"),
+        (FIT, asking(replication_factor=4), "kafka replicas", "log.replicas to 3"),
+        (topic(copies=1), WANTED, "kafka replicas", "reassign"),
+        (topic(config={"min.insync.replicas": "1"}), WANTED, "kafka min.insync.replicas", "= 2"),
+        (topic(config={"cleanup.policy": "compact"}), WANTED, "kafka cleanup.policy", "delete"),
+        (topic(partitions=1_025), WANTED, "kafka partitions", "1024"),
+        (FIT, asking(partition_count=1_025), "kafka partitions", "1024"),
+        (FIT, asking(partition_count=0), "kafka partitions", "1024"),
     ],
 )
 def test_a_cluster_that_loses_what_it_has_acknowledged_is_refused_first_of_all(
-    facts: BrokerFacts, settings: KafkaSettings, check: str, says: str
+    facts: BrokerFacts, wanted: Wanted, check: str, says: str
 ) -> None:
-    worst = judge(facts, settings)[0]
+    worst = judge(facts, wanted)[0]
     assert (worst.check, worst.verdict) == (check, "refused")
     assert says in worst.advice
 
 
 @pytest.mark.parametrize(
-    ("facts", "settings", "check", "found"),
+    ("facts", "wanted", "check", "found"),
     [
-        (msgspec.structs.replace(FIT, config={"message.max.bytes": "1048588"}), SETTINGS, "max.bytes", "1048588"),
-        (msgspec.structs.replace(FIT, config={}), SETTINGS, "message.max.bytes", "unknown"),
-        (topic(config={"retention.ms": str(95 * HOUR_MS)}), SETTINGS, "kafka retention", "95 h in gm.t"),
-        (FIT, setting(retention_ms=HOUR_MS), "kafka retention", "1 h in topics to be made"),
-        (FIT, setting(client={"acks": "1"}), "kafka acks", "acks=1"),
-        (FIT, setting(client={"max.poll.interval.ms": "6000"}), "kafka poll interval", "6 s"),
-        (msgspec.structs.replace(FIT, ahead_ms=9_000), SETTINGS, "kafka timestamps", "9000 ms"),
-        (BrokerFacts(1, FIT.config), setting(replication_factor=1), "kafka replicas", "1 on 1 broker"),
-        (BrokerFacts(2, FIT.config), setting(replication_factor=2), "kafka replicas", "2 on 2 brokers"),
+        (msgspec.structs.replace(FIT, config={"message.max.bytes": "1048588"}), WANTED, "max.bytes", "1048588"),
+        (msgspec.structs.replace(FIT, config={}), WANTED, "message.max.bytes", "unknown"),
+        (topic(config={"retention.ms": str(95 * HOUR_MS)}), WANTED, "kafka retention", "95 h in gm.t"),
+        (FIT, asking(retention_ms=HOUR_MS), "kafka retention", "1 h in topics to be made"),
+        (FIT, asking(client={"acks": "1"}), "kafka acks", "acks=1"),
+        (FIT, asking(client={"max.poll.interval.ms": "6000"}), "kafka poll interval", "6 s"),
+        (msgspec.structs.replace(FIT, ahead_ms=9_000), WANTED, "kafka timestamps", "9000 ms"),
+        (BrokerFacts(1, FIT.config), asking(replication_factor=1), "kafka replicas", "1 on 1 broker"),
+        (BrokerFacts(2, FIT.config), asking(replication_factor=2), "kafka replicas", "2 on 2 brokers"),
     ],
 )
-def test_what_has_a_price_is_warned_about(facts: BrokerFacts, settings: KafkaSettings, check: str, found: str) -> None:
-    [worst] = [finding for finding in judge(facts, settings) if finding.verdict != "ok"]
+def test_what_has_a_price_is_warned_about(facts: BrokerFacts, wanted: Wanted, check: str, found: str) -> None:
+    [worst] = [finding for finding in judge(facts, wanted) if finding.verdict != "ok"]
     assert worst.verdict == "warning"
     assert check in worst.check
     assert found in worst.found

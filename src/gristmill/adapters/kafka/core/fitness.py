@@ -7,14 +7,14 @@ of any broker. That is what `acks=all` is worth, so clusters that could hold thr
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
 from gristmill.adapters.kafka.core.naming import PARTITIONS_MAX, Names
-from gristmill.adapters.kafka.settings import KafkaSettings
 from gristmill.domain.upkeep.finding import Finding
 
-__all__ = ["COPIES_MIN", "IN_SYNC_MIN", "BrokerFacts", "TopicFacts", "judge_brokers"]
+__all__ = ["COPIES_MIN", "IN_SYNC_MIN", "BrokerFacts", "TopicFacts", "Wanted", "judge_brokers"]
 
 COPIES_MIN = 3
 IN_SYNC_MIN = 2
@@ -52,22 +52,33 @@ class BrokerFacts(msgspec.Struct, frozen=True):
     ahead_ms: int = 0
 
 
-def judge_brokers(facts: BrokerFacts, settings: KafkaSettings, *, request_bytes: int, outage_ms: int) -> list[Finding]:
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """What we ask of them; see `KafkaSettings`. `request_bytes` is the largest record that is ever written."""
+
+    prefix: str
+    partition_count: int
+    replication_factor: int
+    retention_ms: int
+    poll_interval_ms_max: int
+    client: Mapping[str, Any]
+    request_bytes: int
+
+
+def judge_brokers(facts: BrokerFacts, wanted: Wanted, *, outage_ms: int) -> list[Finding]:
     """Return what there is to say about brokers, the worst first.
 
     Args:
-        request_bytes: of the largest record that is ever written, with its headers.
         outage_ms: the longest time for which a group may stand still.
     """
     findings = [
-        _judge_partitions(facts, settings),
-        _judge_copies(facts, settings),
+        _judge_partitions(facts, wanted),
+        _judge_copies(facts, wanted),
         _judge_in_sync(facts),
-        _judge_acks(settings),
-        _judge_size(facts, request_bytes),
-        _judge_retention(facts, settings, outage_ms),
-        _judge_cleanup(facts, settings),
-        _judge_poll_interval(settings),
+        _judge_acks(wanted),
+        _judge_size(facts, wanted.request_bytes),
+        _judge_retention(facts, wanted, outage_ms),
+        _judge_cleanup(facts, wanted),
+        _judge_poll_interval(wanted),
         _judge_times(facts.ahead_ms),
         *_judge_foreign(facts),
     ]
@@ -75,24 +86,24 @@ def judge_brokers(facts: BrokerFacts, settings: KafkaSettings, *, request_bytes:
     return sorted(findings, key=lambda finding: order[finding.verdict])
 
 
-def _judge_partitions(facts: BrokerFacts, settings: KafkaSettings) -> Finding:
-    if not 1 <= settings.partition_count <= PARTITIONS_MAX:
+def _judge_partitions(facts: BrokerFacts, wanted: Wanted) -> Finding:
+    if not 1 <= wanted.partition_count <= PARTITIONS_MAX:
         advice = f"set log.partitions to 1..{PARTITIONS_MAX}"
-        return Finding("kafka partitions", "refused", str(settings.partition_count), advice)
+        return Finding("kafka partitions", "refused", str(wanted.partition_count), advice)
     wide = [topic.name for topic in facts.topics if topic.partitions > PARTITIONS_MAX]
     if wide:
         advice = f"{PARTITIONS_MAX} are the most that offsets can tell apart"
         return Finding("kafka partitions", "refused", f"too many in {_name(wide)}", advice)
-    return Finding("kafka partitions", "ok", str(settings.partition_count))
+    return Finding("kafka partitions", "ok", str(wanted.partition_count))
 
 
-def _judge_copies(facts: BrokerFacts, settings: KafkaSettings) -> Finding:
-    wanted, brokers = settings.replication_factor, facts.brokers
-    found = f"{wanted} on {brokers} broker{'s' if brokers > 1 else ''}"
-    if wanted > brokers:
+def _judge_copies(facts: BrokerFacts, wanted: Wanted) -> Finding:
+    copies, brokers = wanted.replication_factor, facts.brokers
+    found = f"{copies} on {brokers} broker{'s' if brokers > 1 else ''}"
+    if copies > brokers:
         return Finding("kafka replicas", "refused", found, f"set log.replicas to {min(brokers, COPIES_MIN)}")
     if brokers >= COPIES_MIN:
-        if wanted < COPIES_MIN:
+        if copies < COPIES_MIN:
             advice = "set log.replicas = 3: with fewer, what is acknowledged can be lost with a broker"
             return Finding("kafka replicas", "refused", found, advice)
         few = [one.name for one in facts.topics if one.copies < COPIES_MIN and not one.is_foreign]
@@ -119,10 +130,10 @@ def _judge_in_sync(facts: BrokerFacts) -> Finding:
     return Finding(check, "ok", str(IN_SYNC_MIN))
 
 
-def _judge_acks(settings: KafkaSettings) -> Finding:
-    given = [name for name in ("acks", "request.required.acks", "enable.idempotence") if name in settings.client]
+def _judge_acks(wanted: Wanted) -> Finding:
+    given = [name for name in ("acks", "request.required.acks", "enable.idempotence") if name in wanted.client]
     if given:
-        shown = ", ".join(f"{name}={settings.client[name]}" for name in given)
+        shown = ", ".join(f"{name}={wanted.client[name]}" for name in given)
         advice = "take it out of log.client: records are written with acks=all and idempotence, whatever stands there"
         return Finding("kafka acks", "warning", shown, advice)
     return Finding("kafka acks", "ok", "all")
@@ -139,7 +150,7 @@ def _judge_size(facts: BrokerFacts, request_bytes: int) -> Finding:
     return Finding("kafka message.max.bytes", "ok", found)
 
 
-def _judge_retention(facts: BrokerFacts, settings: KafkaSettings, outage_ms: int) -> Finding:
+def _judge_retention(facts: BrokerFacts, wanted: Wanted, outage_ms: int) -> Finding:
     needed_ms = OUTAGES_MIN * outage_ms
     short = {
         topic.name: kept_ms
@@ -147,18 +158,18 @@ def _judge_retention(facts: BrokerFacts, settings: KafkaSettings, outage_ms: int
         if "compact" not in topic.config.get("cleanup.policy", "")
         and 0 <= (kept_ms := int(topic.config.get("retention.ms", -1))) < needed_ms
     }
-    if not short and 0 <= settings.retention_ms < needed_ms:
-        short = {"topics to be made": settings.retention_ms}
-    wanted = f"{needed_ms / HOUR_MS:g} h"
+    if not short and 0 <= wanted.retention_ms < needed_ms:
+        short = {"topics to be made": wanted.retention_ms}
+    needed = f"{needed_ms / HOUR_MS:g} h"
     if short:
         found = f"{min(short.values()) / HOUR_MS:g} h in {_name(list(short))}"
-        advice = f"set retention.ms to {wanted} or more: four times the longest outage, or unread records are deleted"
+        advice = f"set retention.ms to {needed} or more: four times the longest outage, or unread records are deleted"
         return Finding("kafka retention", "warning", found, advice)
-    return Finding("kafka retention", "ok", f"{wanted} or more")
+    return Finding("kafka retention", "ok", f"{needed} or more")
 
 
-def _judge_cleanup(facts: BrokerFacts, settings: KafkaSettings) -> Finding:
-    kept = Names(settings.prefix).dead
+def _judge_cleanup(facts: BrokerFacts, wanted: Wanted) -> Finding:
+    kept = Names(wanted.prefix).dead
     compacted = [
         topic.name
         for topic in facts.topics
@@ -170,8 +181,8 @@ def _judge_cleanup(facts: BrokerFacts, settings: KafkaSettings) -> Finding:
     return Finding("kafka cleanup.policy", "ok", "delete")
 
 
-def _judge_poll_interval(settings: KafkaSettings) -> Finding:
-    interval_ms = int(settings.client.get("max.poll.interval.ms", settings.poll_interval_ms_max))
+def _judge_poll_interval(wanted: Wanted) -> Finding:
+    interval_ms = int(wanted.client.get("max.poll.interval.ms", wanted.poll_interval_ms_max))
     found = f"{interval_ms / 1_000:g} s"
     if interval_ms < POLL_INTERVAL_MS_MIN:
         advice = "take max.poll.interval.ms out of log.client: a pause of the process would cost it its partitions"

@@ -12,7 +12,7 @@ from gristmill.adapters.local_host.turn import FairTurn
 from gristmill.adapters.sqlite.file.errors import translate
 from gristmill.adapters.sqlite.file.schema import prepare_schema
 
-__all__ = ["BUSY_MS_MAX", "StoreFile", "Synchronous"]
+__all__ = ["BUSY_MS_MAX", "StoreFile", "Synchronous", "read_version"]
 
 Synchronous = Literal["FULL", "NORMAL"]
 """FULL: a commit survives power loss. NORMAL: it survives a process kill; the last ones may be lost with the power."""
@@ -106,3 +106,8 @@ class StoreFile:
             connection.execute("ROLLBACK")
             raise
         connection.execute("COMMIT")
+
+
+def read_version() -> tuple[int, ...]:
+    """Return the version of SQLite."""
+    return tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
