@@ -30,4 +30,6 @@ def is_calendar_time(at_ms: int) -> bool:
 
 
 def _write(at_ms: int, timespec: str) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec=timespec).replace("+00:00", "Z")
+    # As a float, a time of some centuries ahead would come out a millisecond early.
+    moment = datetime.fromtimestamp(at_ms // 1000, UTC).replace(microsecond=at_ms % 1000 * 1000)
+    return moment.isoformat(timespec=timespec).replace("+00:00", "Z")

@@ -17,3 +17,7 @@ def test_a_time_to_the_second_is_cut_and_not_rounded() -> None:
 @pytest.mark.parametrize(("at_ms", "expected"), [(-1, False), (0, True), (LAST_MS, True), (LAST_MS + 1, False)])
 def test_a_calendar_ends_with_the_year_9999(at_ms: int, expected: bool) -> None:
     assert is_calendar_time(at_ms) is expected
+
+
+def test_far_times_keep_their_milliseconds() -> None:
+    assert write_time(10_912_968_487_317) == "2315-10-27T12:08:07.317Z"

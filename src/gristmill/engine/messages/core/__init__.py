@@ -1,0 +1,1 @@
+"""Decisions about routed records; nothing here touches the world."""

@@ -1,0 +1,1 @@
+"""Routes as people write them."""
