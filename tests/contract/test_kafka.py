@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -26,10 +27,10 @@ class _Kafka:
     partition_count = 1
 
     @pytest.fixture
-    async def backend(self, clock: FakeClock, brokers: str) -> AsyncIterator[Backend]:
-        backends = KafkaBackends(brokers, clock, partition_count=self.partition_count)
+    async def backend(self, clock: FakeClock, brokers: str, tmp_path: Path) -> AsyncIterator[Backend]:
+        backends = KafkaBackends(brokers, clock, tmp_path, partition_count=self.partition_count)
         yield await backends.open()
-        await backends.close()
+        await backends.end()
 
 
 class TestKafkaLog(_Kafka, LogContract):

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from gristmill.adapters.local_host import OwnerLock, RunningMarks
-from gristmill.adapters.memory import MemoryStore
-from gristmill.adapters.redis import LogApartInlet, RedisLog, RedisServer, RedisTarget
+from gristmill.adapters.redis import RedisLog, RedisOutlet, RedisServer, RedisTarget
+from gristmill.ports.front import Inlet
 from gristmill.testing.clock import FakeClock
 from gristmill.testing.contracts import (
     Backend,
@@ -21,6 +21,7 @@ from gristmill.testing.contracts import (
     SeekingContract,
 )
 from gristmill.testing.redis_server import RedisProcess
+from tests.outboxes import SentInlet, open_state, pump_of
 from tests.redis_servers import program_or_skip
 
 SERVERS = (pytest.param("valkey"), pytest.param("redis", marks=pytest.mark.cluster))
@@ -29,18 +30,18 @@ SERVERS = (pytest.param("valkey"), pytest.param("redis", marks=pytest.mark.clust
 class ApartFront:
     """Only what the contracts of an inlet ask for."""
 
-    def __init__(self, inlet: LogApartInlet) -> None:
+    def __init__(self, inlet: Inlet) -> None:
         self.inlet = inlet
 
 
 class RedisBackends:
     """Opens a log on one server again and again; the last one is to be closed."""
 
-    def __init__(self, process: RedisProcess, clock: FakeClock, owners_folder: Path | None) -> None:
+    def __init__(self, process: RedisProcess, clock: FakeClock, folder: Path) -> None:
         self._process = process
         self._clock = clock
-        self._owners_folder = owners_folder
-        self._store = MemoryStore(clock)
+        self._owners_folder = folder / "owners"
+        self._store = open_state(folder / "store.sqlite", clock)
         self.log: RedisLog | None = None
 
     async def open(self) -> Backend:
@@ -48,8 +49,8 @@ class RedisBackends:
         server = RedisServer(RedisTarget(url=self._process.url))
         log = self.log = RedisLog(server, self._clock, owners_folder=self._owners_folder, is_server_time=False)
         store = self._store
-        inlet = LogApartInlet(store.state, log, server, self._clock)
-        front: Any = ApartFront(inlet)
+        pump = pump_of(store.outbox, RedisOutlet(log, server), self._clock)
+        front: Any = ApartFront(SentInlet(store.front.inlet, pump))
         return Backend(
             log,
             store.state,
@@ -64,13 +65,16 @@ class RedisBackends:
         if self.log is not None:
             await self.log.close()
 
+    async def end(self) -> None:
+        await self.close()
+        await self._store.close()
+
     async def _reopen(self) -> Backend:
         self._process.kill()
         self._process.start()
         return await self.open()
 
     async def _kill_owner(self, owner: str, marked: frozenset[int] | None) -> None:
-        assert self._owners_folder is not None
         OwnerLock.take(self._owners_folder, owner).release()
         if marked is not None:
             marks = RunningMarks(self._owners_folder, owner)
@@ -91,9 +95,9 @@ class _Redis:
     @pytest.fixture
     async def backend(self, process: RedisProcess, clock: FakeClock, tmp_path: Path) -> AsyncIterator[Backend]:
         process.say("FLUSHALL")
-        backends = RedisBackends(process, clock, tmp_path / "owners")
+        backends = RedisBackends(process, clock, tmp_path)
         yield await backends.open()
-        await backends.close()
+        await backends.end()
 
 
 class TestRedisLog(_Redis, LogContract):

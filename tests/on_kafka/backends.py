@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from gristmill.adapters.kafka import KafkaInlet, KafkaLog, KafkaSettings
-from gristmill.adapters.memory import MemoryStore
+from gristmill.adapters.kafka import KafkaLog, KafkaOutlet, KafkaSettings
+from gristmill.ports.front import Inlet
 from gristmill.testing.clock import FakeClock
 from gristmill.testing.contracts import Backend
 from gristmill.testing.kafka_broker import KafkaBroker, missing_for_kafka
+from tests.outboxes import SentInlet, open_state, pump_of
 
 SETTLE_MS = 30_000
 
@@ -45,14 +46,14 @@ def fresh_prefix() -> str:
 class ApartFront:
     """Only what the contracts of an inlet ask for."""
 
-    def __init__(self, inlet: KafkaInlet) -> None:
+    def __init__(self, inlet: Inlet) -> None:
         self.inlet = inlet
 
 
 class KafkaBackends:
     """Opens the same topics again and again; the last one is to be closed."""
 
-    def __init__(self, brokers: str, clock: FakeClock, *, partition_count: int = 1) -> None:
+    def __init__(self, brokers: str, clock: FakeClock, folder: Path, *, partition_count: int = 1) -> None:
         self._clock = clock
         self._settings = KafkaSettings(
             brokers=brokers,
@@ -63,17 +64,22 @@ class KafkaBackends:
             settle_ms=SETTLE_MS,
             drain_ms=0,
         )
-        self._store = MemoryStore(clock)
+        self._store = open_state(folder / "store.sqlite", clock)
         self._log: KafkaLog | None = None
 
     async def open(self) -> Backend:
         await self.close()
-        self._log = KafkaLog(self._settings, self._clock)
+        self._log = KafkaLog(self._settings, self._clock, origins=self._store.origins)
         await self._log.start()
         store = self._store
-        front: Any = ApartFront(KafkaInlet(store.state, self._log, store.cache, self._clock))
+        pump = pump_of(store.outbox, KafkaOutlet(self._log), self._clock)
+        front: Any = ApartFront(SentInlet(store.front.inlet, pump))
         return Backend(self._log, store.state, store.cache, self._clock, front, reopen=self.open)
 
     async def close(self) -> None:
         if self._log is not None:
             await self._log.close()
+
+    async def end(self) -> None:
+        await self.close()
+        await self._store.close()

@@ -19,6 +19,7 @@ from gristmill.domain.upkeep.finding import Finding
 from gristmill.ports.clock import Clock
 from gristmill.ports.front import Inlet, LabelFacts, Listing, Tokens, Traffic
 from gristmill.ports.log import Log
+from gristmill.ports.outbox import Outbox, Outlet
 from gristmill.runtime.doctor.host_core import judge_skew
 from gristmill.runtime.settings_log import LogSection
 from gristmill.runtime.spec import GroupSpec
@@ -43,14 +44,16 @@ class ApartLog(Log, Protocol):
 
 
 class ApartStore:
-    """See `stores.Store`; publishing goes through the inlet, the rest of the front is the state's."""
+    """See `stores.Store`; what is published goes through the outbox of the state and the outlet into the log."""
 
-    def __init__(self, store: SqliteStore, log: ApartLog, inlet: Inlet) -> None:
+    def __init__(self, store: SqliteStore, log: ApartLog, outlet: Outlet) -> None:
         self._store = store
         self.log = log
+        self.outbox: Outbox = store.outbox
+        self.outlet = outlet
         self.state = store.state
         self.cache = store.cache
-        self.front = _ApartFront(store, inlet, log)
+        self.front = _ApartFront(store, log)
         self.definitions = store.definitions
         self.changes = store.changes
         self.deliveries = store.deliveries
@@ -69,7 +72,7 @@ def open_redis(spec: GroupSpec, clock: Clock, owner: str) -> ApartStore:
         ConfigError: a setting is wrong, the extra is missing, or the file is no store of ours.
         Unavailable: the file cannot be opened.
     """
-    from gristmill.adapters.redis import LogApartInlet, RedisLog, RedisServer
+    from gristmill.adapters.redis import RedisLog, RedisOutlet, RedisServer
     from gristmill.adapters.sqlite import SqliteStore
 
     section = spec.settings.log
@@ -83,7 +86,7 @@ def open_redis(spec: GroupSpec, clock: Clock, owner: str) -> ApartStore:
         is_log_apart=True,
     )
     log = RedisLog(server, clock, owners_folder=store.owners_folder, lossy=lossy)
-    return ApartStore(store, log, LogApartInlet(store.state, log, server, clock))
+    return ApartStore(store, log, RedisOutlet(log, server))
 
 
 async def check_server(section: LogSection) -> None:
@@ -123,10 +126,10 @@ async def examine_server(section: LogSection, clock: Clock) -> list[Finding]:
 
 
 class _ApartFront:
-    """See `ports.front.Front`: publishing and whereabouts of records from the log, the rest from the state."""
+    """See `ports.front.Front`: whereabouts of records from the log, the rest from the state."""
 
-    def __init__(self, store: SqliteStore, inlet: Inlet, log: ApartLog) -> None:
-        self.inlet: Inlet = inlet
+    def __init__(self, store: SqliteStore, log: ApartLog) -> None:
+        self.inlet: Inlet = store.front.inlet
         self.facts: LabelFacts = store.front.facts
         self.tokens: Tokens = store.front.tokens
         self.listing: Listing = _Listing(store.front.listing, log)

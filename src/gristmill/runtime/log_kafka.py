@@ -30,7 +30,7 @@ def open_kafka(spec: GroupSpec, clock: Clock, owner: str) -> ApartStore:
         Unavailable: the file cannot be opened.
     """
     settings = _settings_of(spec.settings.log)
-    from gristmill.adapters.kafka import KafkaInlet, KafkaLog
+    from gristmill.adapters.kafka import KafkaLog, KafkaOutlet
     from gristmill.adapters.sqlite import SqliteStore
 
     store = SqliteStore.open(
@@ -40,8 +40,8 @@ def open_kafka(spec: GroupSpec, clock: Clock, owner: str) -> ApartStore:
         synchronous=spec.settings.store.synchronous,
         is_log_apart=True,
     )
-    log = KafkaLog(settings, clock)
-    return ApartStore(store, log, KafkaInlet(store.state, log, store.cache, clock))
+    log = KafkaLog(settings, clock, origins=store.origins)
+    return ApartStore(store, log, KafkaOutlet(log))
 
 
 async def check_brokers(section: LogSection) -> None:

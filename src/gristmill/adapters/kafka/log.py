@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 
 import structlog
 from confluent_kafka import Message
@@ -25,6 +25,7 @@ from gristmill.domain.log import DeadLetter, Delivery, Diagnosis, Hold, Lag, Lea
 from gristmill.domain.steering import PartitionLag, SeekTo, Sought
 from gristmill.domain.upkeep.finding import Finding, first_refused
 from gristmill.ports.clock import Clock
+from gristmill.ports.outbox import Origins
 
 __all__ = ["KafkaLog"]
 
@@ -41,11 +42,15 @@ class KafkaLog:
     """See `ports.log.Log`. Open it on a running event loop; `start` looks whether the brokers suit us.
 
     Leases are kept by the process that claims: only it can end, renew or release them, and they go when it goes.
+
+    Args:
+        origins: tells a record that an outbox has sent twice from the first; without it both are delivered.
     """
 
-    def __init__(self, settings: KafkaSettings, clock: Clock) -> None:
+    def __init__(self, settings: KafkaSettings, clock: Clock, *, origins: Origins | None = None) -> None:
         self._settings = settings
         self._clock = clock
+        self._origins = origins
         self._names = Names(settings.prefix)
         self._admin = TopicAdmin(settings)
         self._producer = RecordProducer(settings)
@@ -114,7 +119,8 @@ class KafkaLog:
         """Lease up to `limit` records that nobody holds, of the partitions that this process was assigned."""
         check_limit(limit)
         self._bells.look(topic)
-        return await self._groups.claim(topic, group, owner=owner, limit=limit, lease_ms=lease_ms)
+        deliveries = await self._groups.claim(topic, group, owner=owner, limit=limit, lease_ms=lease_ms)
+        return await self._leave_out_doubles(topic, group, deliveries)
 
     async def accept(self, leases: Sequence[Lease], *, then: Sequence[tuple[str, NewRecord]] = ()) -> list[bool]:
         """End records for good. `then` is written first: a crash in between leaves both to be delivered."""
@@ -258,6 +264,17 @@ class KafkaLog:
         """Return how many records of the topic were trimmed so far."""
         return sum(await self._admin.beginnings(self._names.topic(topic)))
 
+    async def present(self, topic: str, offsets: Collection[int]) -> set[int]:
+        """Return those offsets that lie between the begin and the end of their partition."""
+        kafka_topic = self._names.topic(topic)
+        lows, ends = await self._admin.beginnings(kafka_topic), await self._admin.ends(kafka_topic)
+        places = {offset: unpack_offset(offset) for offset in offsets}
+        return {
+            offset
+            for offset, (kafka_offset, partition) in places.items()
+            if partition < len(ends) and lows[partition] <= kafka_offset < ends[partition]
+        }
+
     async def dead_letters(
         self, *, topic: str = "", group: str = "", after: int = 0, limit: int = 100, has_values: bool = True
     ) -> list[DeadLetter]:
@@ -284,6 +301,30 @@ class KafkaLog:
     async def drop(self, dead_letter_id: int) -> bool:
         """Close a dead letter for good."""
         return await self._dead.close_letter(dead_letter_id, now_ms=self._clock.now_ms())
+
+    async def _leave_out_doubles(self, topic: str, group: str, deliveries: list[Delivery]) -> list[Delivery]:
+        """End records that an outbox had sent before, when its first sending got no answer."""
+        if self._origins is None:
+            return deliveries
+        brought: dict[str, int] = {}
+        outbox_ids: dict[Lease, str] = {}
+        for delivery in deliveries:
+            owned = self._groups.owned(delivery.lease)
+            if owned is not None and (outbox_id := owned[1].fetched.outbox_id):
+                outbox_ids[delivery.lease] = outbox_id
+                brought.setdefault(outbox_id, delivery.lease.offset)
+        if not brought:
+            return deliveries
+        try:
+            first = await self._origins.settle(topic, group, brought)
+        except BaseException:  # Also where the claim is cancelled: nobody has seen the records.
+            await self._groups.release([one.lease for one in deliveries], delay_ms=0, counted=False)
+            raise
+        doubles = [lease for lease, outbox_id in outbox_ids.items() if first[outbox_id] != lease.offset]
+        if doubles:
+            self._groups.end(doubles)
+            _log.info("records that came in twice are left out", topic=topic, group=group, count=len(doubles))
+        return [one for one in deliveries if one.lease not in set(doubles)]
 
     async def wait(self, topics: Sequence[str], *, timeout_ms: int) -> None:
         """Return when one of the topics may have claimable records, or after `timeout_ms`; looks every second."""

@@ -123,6 +123,19 @@ class RedisLog:
         first = offset_of(answer)
         return list(range(first, first + len(records)))
 
+    async def append_marked(self, topic: str, records: Sequence[NewRecord], *, outbox_ids: Sequence[str]) -> list[int]:
+        """Append each record unless one was for its row of an outbox; return their offsets."""
+        check_records(records)
+        await self._register(topic)
+        keys = TopicKeys.of(self._prefix, topic)
+        arguments: list[object] = [self._now(), self._channel, topic, self._lossy.get(topic, 0)]
+        for record in records:
+            arguments += pack_records([record])
+        names = [keys.stream, keys.meta, keys.delayed, *(keys.marker(one) for one in outbox_ids)]
+        places = await self._server.run("send", names, arguments)
+        self._ring([topic])
+        return [offset_of(place) for place in places]
+
     async def claim(self, topic: str, group: str, *, owner: str, limit: int, lease_ms: int) -> list[Delivery]:
         """Lease up to `limit` records that nobody holds.
 

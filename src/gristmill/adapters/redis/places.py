@@ -67,6 +67,10 @@ class TopicKeys(msgspec.Struct, frozen=True):
         """Return the key that remembers an append."""
         return f"{self.stream}:token:{token}"
 
+    def marker(self, outbox_id: str) -> str:
+        """Return the key that says where a row of an outbox stands."""
+        return f"{self.stream}:ob:{outbox_id}"
+
     def group(self, group: str) -> GroupKeys:
         """Return the keys of a group on this topic."""
         start = f"{self.stream}:group:{group}"

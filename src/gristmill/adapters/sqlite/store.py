@@ -14,6 +14,7 @@ from gristmill.adapters.sqlite.file.reader import Reader
 from gristmill.adapters.sqlite.file.writer import Writer
 from gristmill.adapters.sqlite.front import SqliteClosings, SqliteFront
 from gristmill.adapters.sqlite.log import SqliteLog
+from gristmill.adapters.sqlite.outbox import SqliteOrigins, SqliteOutbox
 from gristmill.adapters.sqlite.state import SqliteState
 from gristmill.adapters.sqlite.upkeep.upkeep import SqliteUpkeep
 from gristmill.domain.errors import ConfigError
@@ -26,7 +27,7 @@ class SqliteStore:
     """Log, state and cache of one process over a file that other processes of the host may have open too.
 
     Beside the file lie `<file>-wal` and `<file>-shm` (SQLite), `<file>.gate`, `<file>.turn` and four more (whose turn
-    it is), `<file>.sync` (what is durable), `<file>.owners` (who lives) and `<file>.bells` (how to wake them). Only the
+    it is), `<file>.outbox` (who sends), `<file>.sync` (what is durable), `<file>.owners` (who lives) and `<file>.bells` (how to wake them). Only the
     first two hold data.
     """
 
@@ -47,7 +48,9 @@ class SqliteStore:
         self.log = SqliteLog(writer, reader, doorbell, clock)
         self.state = SqliteState(writer, reader, is_log_apart=is_log_apart)
         self.cache = SqliteCache(writer, reader, clock)
-        self.front = SqliteFront(writer, reader, self.log, clock)
+        self.outbox = SqliteOutbox(writer, reader, self.log, clock)
+        self.origins = SqliteOrigins(writer, clock)
+        self.front = SqliteFront(writer, reader, self.log, clock, outbox=self.outbox if is_log_apart else None)
         self.definitions = SqliteDefinitions(writer, reader)
         self.changes = SqliteChanges(reader)
         self.deliveries = SqliteDeliveries(writer, reader)

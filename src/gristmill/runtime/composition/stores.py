@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from gristmill.ports.cache import Cache
 from gristmill.ports.clock import Clock
@@ -17,7 +17,19 @@ from gristmill.ports.upkeep import Upkeep
 from gristmill.ports.upkeep.closings import Closings
 from gristmill.runtime.spec import GroupSpec
 
-__all__ = ["OpenStore", "Store", "UpkeepStore", "check_log", "open_sqlite", "open_store", "open_upkeep"]
+if TYPE_CHECKING:
+    from gristmill.runtime.log_apart import ApartStore
+
+__all__ = [
+    "OpenStore",
+    "Store",
+    "UpkeepStore",
+    "check_log",
+    "open_apart",
+    "open_sqlite",
+    "open_store",
+    "open_upkeep",
+]
 
 
 class Store(Protocol):
@@ -89,13 +101,22 @@ def open_store(spec: GroupSpec, clock: Clock, owner: str) -> Store:
     """
     if spec.settings.log.backend == "sqlite":
         return open_sqlite(spec, clock, owner)
+    return _recorded(open_apart(spec, clock, owner), spec, clock, owner)
+
+
+def open_apart(spec: GroupSpec, clock: Clock, owner: str) -> ApartStore:
+    """Open the state of a folder and the log on a server that is set; the server is asked nothing yet.
+
+    Raises:
+        ConfigError, Unavailable: as `open_store` does.
+    """
     if spec.settings.log.backend == "kafka":
         from gristmill.runtime.log_kafka import open_kafka
 
-        return _recorded(open_kafka(spec, clock, owner), spec, clock, owner)
+        return open_kafka(spec, clock, owner)
     from gristmill.runtime.log_apart import open_redis
 
-    return _recorded(open_redis(spec, clock, owner), spec, clock, owner)
+    return open_redis(spec, clock, owner)
 
 
 def open_sqlite(spec: GroupSpec, clock: Clock, owner: str) -> Store:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 
@@ -13,7 +13,10 @@ from gristmill.plans.plan import Generator
 from gristmill.ports.clock import Clock
 from gristmill.ports.log import Log
 
-__all__ = ["BacklogWatch"]
+__all__ = ["BacklogWatch", "Unsent"]
+
+Unsent = Callable[[], Awaitable[int]]
+"""Returns how many publications are not in the log yet, of whatever topic."""
 
 LOOK_MS = 1_000
 
@@ -25,6 +28,7 @@ class BacklogWatch:
 
     Args:
         records_max: records that were published and not handed out yet.
+        unsent: None where what is published is in the log at once.
         tell: is told each lag that was looked at.
     """
 
@@ -35,12 +39,15 @@ class BacklogWatch:
         clock: Clock,
         *,
         records_max: int,
+        unsent: Unsent | None = None,
         tell: Callable[[Generator, Lag], None] = lambda generator, lag: None,
     ) -> None:
         self._log = log
         self._generators = tuple(generators)
         self._clock = clock
         self._records_max = records_max
+        self._unsent = unsent
+        self._lags: dict[str, Lag] = {}
         self._tell = tell
         self._full: frozenset[str] = frozenset()
 
@@ -59,8 +66,21 @@ class BacklogWatch:
         try:
             lags = {one.type: await read_lag(self._log, one) for one in self._generators}
         except Unavailable as error:
+            # What is published meanwhile goes on to wait, on top of what waited before.
             _log.warning("backlog cannot be looked at", error=str(error))
-            return
-        self._full = frozenset([name for name, lag in lags.items() if lag.undelivered >= self._records_max])
-        for generator in self._generators:
-            self._tell(generator, lags[generator.type])
+        else:
+            self._lags = lags
+            for generator in self._generators:
+                self._tell(generator, lags[generator.type])
+        unsent = await self._count_unsent()
+        waiting = {one.type: unsent for one in self._generators}
+        for name, lag in self._lags.items():
+            waiting[name] += lag.undelivered
+        self._full = frozenset([name for name, count in waiting.items() if count >= self._records_max])
+
+    async def _count_unsent(self) -> int:
+        try:
+            return await self._unsent() if self._unsent is not None else 0
+        except Unavailable as error:
+            _log.warning("outbox cannot be looked at", error=str(error))
+            return 0

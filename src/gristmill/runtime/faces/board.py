@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 from gristmill.domain.front.health import HealthReport, Phase, ServiceHealth
 from gristmill.ports.clock import Clock
-from gristmill.runtime.background import BackgroundService
 
-__all__ = ["HealthBoard"]
+__all__ = ["HealthBoard", "Told"]
 
 LOOK_MS = 250
 """How late the death of a process is told at most."""
 
 OnReport = Callable[[HealthReport], Awaitable[None]]
+
+
+class Told(Protocol):
+    """A service that is told of beside those of the group."""
+
+    @property
+    def health(self) -> ServiceHealth: ...
 
 
 class HealthBoard:
@@ -34,7 +41,7 @@ class HealthBoard:
         self._services: tuple[ServiceHealth, ...] = ()
         self._asked_at_us = clock.monotonic_us()
         self._has_started = False
-        self.background: list[BackgroundService] = []
+        self.background: list[Told] = []
         """Told of beside the services of the group."""
         self.listeners: list[OnReport] = []
         """Told after every look."""

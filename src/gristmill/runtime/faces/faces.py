@@ -16,6 +16,7 @@ from gristmill.runtime.background.metrics import last_success_gauge
 from gristmill.runtime.delivery import DeliveryFace
 from gristmill.runtime.faces.board import HealthBoard
 from gristmill.runtime.faces.greeting import Greet, greet
+from gristmill.runtime.outbox import OutboxFace
 from gristmill.runtime.retention import RetentionFace
 from gristmill.runtime.settings_faces import CredentialsSection
 from gristmill.runtime.spec import GroupSpec
@@ -77,11 +78,16 @@ class Faces:
         self._board = board
         self._faces: list[Face] = []
         self._main: asyncio.Task[None] | None = None
+        outbox = OutboxFace(spec, clock) if spec.settings.log.backend != "sqlite" else None
+        if outbox is not None:
+            self._board.background += [outbox, outbox.reconciling]
+            self._faces.append(outbox)
         if spec.settings.api.enabled:
             # Only here, since a web framework takes its time to import.
             from gristmill.runtime.faces.http import HttpFace
 
-            self._faces.append(HttpFace(spec, registry, board, clock, greet=greet))
+            unsent = outbox.count_unsent if outbox is not None else None
+            self._faces.append(HttpFace(spec, registry, board, clock, greet=greet, unsent=unsent))
         if spec.settings.credentials.command:
             self._add_renewal(spec.settings.credentials, clock)
         if spec.settings.store.retention.enabled:

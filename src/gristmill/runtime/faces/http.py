@@ -31,7 +31,7 @@ from gristmill.runtime.composition.decode import RecordDecoder
 from gristmill.runtime.composition.scoring import build_scorer, warm_up
 from gristmill.runtime.composition.stores import Store, open_store
 from gristmill.runtime.delivery import build_sending
-from gristmill.runtime.faces.backlog import BacklogWatch
+from gristmill.runtime.faces.backlog import BacklogWatch, Unsent
 from gristmill.runtime.faces.board import HealthBoard
 from gristmill.runtime.faces.first_token import is_locked_out, make_first_token
 from gristmill.runtime.faces.greeting import Greet, greet
@@ -53,11 +53,20 @@ class HttpFace:
     """One service; `start` and `stop` are safe to call twice.
 
     Raises:
+    Args:
+        unsent: returns how much of what was published is not in the log yet, where it is apart.
         ConfigError: an address cannot be listened on, or a route has no guard.
     """
 
     def __init__(
-        self, spec: GroupSpec, registry: Registry, board: HealthBoard, clock: Clock, *, greet: Greet = greet
+        self,
+        spec: GroupSpec,
+        registry: Registry,
+        board: HealthBoard,
+        clock: Clock,
+        *,
+        greet: Greet = greet,
+        unsent: Unsent | None = None,
     ) -> None:
         self._spec = spec
         self._greet = greet
@@ -73,6 +82,7 @@ class HttpFace:
             clock,
             records_max=spec.settings.api.backlog_max,
             tell=self._tell_waits,
+            unsent=unsent,
         )
         self._sources = LiveSources(self._store.definitions, clock)
         self._orders = LiveOrders(self._store.definitions, clock)

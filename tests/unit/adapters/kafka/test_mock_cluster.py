@@ -5,19 +5,23 @@ They make no topics on request, describe nothing and always give four partitions
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import count
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
 
 from gristmill.adapters.clock import SystemClock
-from gristmill.adapters.kafka import KafkaInlet, KafkaLog, KafkaSettings
+from gristmill.adapters.kafka import KafkaLog, KafkaOutlet, KafkaSettings
 from gristmill.adapters.kafka.core.tiers import Ordering
-from gristmill.adapters.memory import MemoryStore
-from gristmill.domain.front.publication import KeyTaken, Once, Publication, Published
-from gristmill.domain.ids import ItemId
+from gristmill.adapters.sqlite import SqliteStore
+from gristmill.domain.errors import Unavailable
 from gristmill.domain.log import Delivery, Diagnosis, NewRecord
+from gristmill.domain.outbox import NewOutboxRow, OutboxRow, SendOutcome, Unsent
+from gristmill.ports.outbox import Origins
+from tests.outboxes import open_state, publication, pump_of
 
 LEASE_MS = 30_000
 TIER_MS = 1_000
@@ -40,7 +44,14 @@ class Logs:
         self._prefix = f"mock{next(_numbers)}."
         self._open: list[KafkaLog] = []
 
-    async def open(self, *, settle_ms: int = 20_000, ordering: Ordering = "none", drain_ms: int = 0) -> KafkaLog:
+    async def open(
+        self,
+        *,
+        settle_ms: int = 20_000,
+        ordering: Ordering = "none",
+        drain_ms: int = 0,
+        origins: Origins | None = None,
+    ) -> KafkaLog:
         settings = KafkaSettings(
             brokers=self._brokers,
             prefix=self._prefix,
@@ -51,7 +62,7 @@ class Logs:
             session_timeout_ms=6_000,
             makes_topics=False,
         )
-        log = KafkaLog(settings, SystemClock())
+        log = KafkaLog(settings, SystemClock(), origins=origins)
         self._open.append(log)
         return log
 
@@ -73,6 +84,13 @@ async def logs(brokers: str) -> AsyncIterator[Logs]:
     logs = Logs(brokers)
     yield logs
     await logs.close()
+
+
+@pytest.fixture
+async def state(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+    store = open_state(tmp_path / "store.sqlite", SystemClock())
+    yield store
+    await store.close()
 
 
 async def claim(log: KafkaLog, *, limit: int = 100) -> list[Delivery]:
@@ -169,34 +187,77 @@ async def test_with_order_by_key_a_retry_holds_back_its_key_alone(logs: Logs) ->
     assert values == [b"a1"]
 
 
-async def test_publishing_with_a_key_happens_once(logs: Logs) -> None:
+async def test_revisions_of_one_item_grow_though_a_topic_has_many_partitions(logs: Logs, state: SqliteStore) -> None:
     log = await logs.open()
-    clock = SystemClock()
-    store = MemoryStore(clock)
-    inlet = KafkaInlet(store.state, log, store.cache, clock)
-    one = Publication(topic="t", record=NewRecord(b"x"), tenant="default", source="s", input_id="i", proposed=ItemId(7))
-    once = Once("key", "print", clock.now_ms() + 60_000)
-    assert await inlet.publish([one], once=once) == Published((ItemId(7),))
-    assert await inlet.publish([one], once=once) == Published((ItemId(7),), is_replay=True)
-    assert await inlet.publish([one], once=Once("key", "other", once.until_ms)) == KeyTaken()
-    assert await log.end("t") == 1
-
-
-async def test_revisions_of_one_item_grow_though_a_topic_has_many_partitions(logs: Logs) -> None:
-    log = await logs.open()
-    store = MemoryStore(SystemClock())
-    inlet = KafkaInlet(store.state, log, store.cache, SystemClock())
+    pump = pump_of(state.outbox, KafkaOutlet(log), SystemClock())
     for revision in range(6):
-        for input_id in "abcd"[: 1 + revision % 4]:
-            record = NewRecord(f"{input_id}{revision}".encode())
-            await inlet.publish(
-                [
-                    Publication(
-                        topic="t", record=record, tenant="d", source="s", input_id=input_id, proposed=ItemId(revision)
-                    )
-                ]
-            )
+        texts = [f"{input_id}{revision}" for input_id in "abcd"[: 1 + revision % 4]]
+        await state.front.inlet.publish([publication(text, revision, input_id=text[0]) for text in texts])
+    await pump.run_once()
     offsets = {one.value: one.offset async for batch in log.read_all("t") for one in batch}
     for input_id in "abcd":
         revisions = sorted(value for value in offsets if value.startswith(input_id.encode()))
         assert [offsets[value] for value in revisions] == sorted(offsets[value] for value in revisions)
+
+
+async def test_a_row_that_was_sent_twice_is_delivered_once_to_each_group(logs: Logs, state: SqliteStore) -> None:
+    log = await logs.open(origins=state.origins)
+    await logs.begin(log)
+    await state.outbox.add([NewOutboxRow("t", NewRecord(b"twice", key="k")), NewOutboxRow("t", NewRecord(b"once"))])
+    sent: list[OutboxRow] = []
+
+    async def note(rows: Sequence[OutboxRow]) -> list[SendOutcome]:
+        sent.extend(rows)
+        return [Unsent()] * len(rows)
+
+    await state.outbox.dispatch(note)
+    outlet = KafkaOutlet(log)
+    first, _ = await outlet.append("t", sent)
+    [second] = await outlet.append("t", sent[:1])
+    assert first != second
+    for group in ("g", "h"):
+        values: list[bytes] = []
+        while len(values) < 3:
+            await log.wait(["t"], timeout_ms=50)
+            found = await log.claim("t", group, owner="me", limit=10, lease_ms=LEASE_MS)
+            values += [one.value for one in found]
+            assert "gm-dedup" not in {name for one in found for name in one.headers}
+            assert await log.accept([one.lease for one in found]) == [True] * len(found)
+        assert sorted(values) == [b"first", b"once", b"twice"]
+    assert (await log.lag("t", "g")).undelivered == 0
+
+
+class FailsOnce:
+    """Origins that cannot be asked the first time."""
+
+    def __init__(self, origins: Origins) -> None:
+        self._origins = origins
+        self.failures = 0
+
+    async def settle(self, topic: str, group: str, brought: Mapping[str, int]) -> dict[str, int]:
+        if not self.failures:
+            self.failures += 1
+            raise Unavailable("state")
+        return await self._origins.settle(topic, group, brought)
+
+
+async def test_a_claim_hands_nothing_out_while_nobody_can_tell_doubles_apart(logs: Logs, state: SqliteStore) -> None:
+    origins = FailsOnce(state.origins)
+    log = await logs.open(origins=origins)
+    await logs.begin(log)
+    await state.outbox.add([NewOutboxRow("t", NewRecord(b"sent"))])
+    await pump_of(state.outbox, KafkaOutlet(log), SystemClock()).run_once()
+    found: dict[bytes, int] = {}
+    while set(found) != {b"first", b"sent"}:
+        await log.wait(["t"], timeout_ms=50)
+        with suppress(Unavailable):
+            found.update({one.value: one.attempt for one in await claim(log)})
+    assert found == {b"first": 1, b"sent": 1}
+    assert origins.failures == 1
+
+
+async def test_what_lies_between_begin_and_end_of_a_partition_is_present(logs: Logs) -> None:
+    log = await logs.open()
+    offsets = await log.append("t", [NewRecord(b"x")])
+    outlet = KafkaOutlet(log)
+    assert await outlet.present("t", {*offsets, offsets[0] + 1024, offsets[0] + 9}) == set(offsets)

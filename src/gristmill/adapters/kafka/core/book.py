@@ -37,6 +37,7 @@ class Fetched:
         attempt: attempts before this copy was written; 0 for the record itself.
         due_at_ms: not before this time, UTC epoch; 0 for at once.
         is_copy: it stands in a retry topic.
+        outbox_id: row of an outbox that it stands for; empty for a copy, whose origin is known.
     """
 
     partition: Partition
@@ -50,6 +51,7 @@ class Fetched:
     generation: int = 0
     due_at_ms: int = 0
     is_copy: bool = False
+    outbox_id: str = ""
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ The value is the record's own, byte for byte. Headers of ours begin with `gm-`:
     gm-attempt      attempts before the copy was written
     gm-generation   how often it was brought back from the dead letters
     gm-first-seen   when the record entered the log, UTC epoch in ms
+    gm-dedup        row of an outbox that the record stands for; it may be in the topic more than once
     gm-dead         JSON of a dead letter, without its value
 """
 
@@ -20,15 +21,16 @@ from gristmill.adapters.kafka.core.book import Fetched, Held
 from gristmill.adapters.kafka.core.naming import pack_offset, unpack_offset
 from gristmill.domain.log import DeadLetter, Diagnosis, Lease
 
-__all__ = ["DUE", "ToWrite", "dead_key", "read_dead", "read_record", "write_again", "write_copy", "write_dead"]
+__all__ = ["DEDUP", "DUE", "ToWrite", "dead_key", "read_dead", "read_record", "write_again", "write_copy", "write_dead"]
 
 DUE = "gm-due"
 ORIGIN = "gm-origin"
 ATTEMPT = "gm-attempt"
 GENERATION = "gm-generation"
 FIRST_SEEN = "gm-first-seen"
+DEDUP = "gm-dedup"
 DEAD = "gm-dead"
-_OURS = {DUE, ORIGIN, ATTEMPT, GENERATION, FIRST_SEEN, DEAD}
+_OURS = {DUE, ORIGIN, ATTEMPT, GENERATION, FIRST_SEEN, DEDUP, DEAD}
 
 RawHeaders = Sequence[tuple[str, bytes | str | None]]
 
@@ -82,6 +84,7 @@ def read_record(
         at_ms,
         due_at_ms=_number(ours.get(DUE)),
         is_copy=is_copy,
+        outbox_id=ours.get(DEDUP, ""),
     )
     if is_copy:
         *_, origin_partition, origin_offset = ["", *ours.get(ORIGIN, "/").split("/")]

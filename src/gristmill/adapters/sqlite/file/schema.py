@@ -1,4 +1,4 @@
-"""The tables of one store, version 7. A file of an earlier version is brought up to date when it is opened.
+"""The tables of one store, version 8. A file of an earlier version is brought up to date when it is opened.
 
 Log: `log` holds records of all topics under one growing position, which is their offset. A group (`grp`) has a cursor
 over its topic; records behind the cursor have a row in `lease` until they are accepted: with an owner while leased,
@@ -14,6 +14,7 @@ space: a root (parent 0) knows the size and leader of its group. `tally` holds c
 `id_map.raw` is the input id where `input_id` is only its hash. `definition` keeps every revision of what was published,
 and `definition_row` tells what is new. `once` remembers calls that may be repeated, `label_fact` what people said.
 `fence` tells late holders of a record from its present one where the log is apart from this file; else it is empty.
+`outbox` holds what is to become records of such a log, and `origin` which record of it brought a row first.
 `sample` is how far the log had come at a moment, noted before records are let go of: it counts what is gone.
 `closing` is what somebody did with a dead letter; it outlives the letter, whichever log that was in.
 `subscription` is how far each has come, `sent` what its receiver has of an item, `attempt` the newest of its requests.
@@ -34,7 +35,7 @@ from gristmill.domain.errors import ConfigError
 
 __all__ = ["APPLICATION_ID", "SCHEMA_VERSION", "prepare_schema"]
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 APPLICATION_ID = 0x67726973
 """Marks a file as ours ("gris")."""
 
@@ -56,6 +57,20 @@ CREATE INDEX attempt_by_subscription ON attempt(subscription_id);
 CLOSING = """
 CREATE TABLE closing(closing_id INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, body BLOB NOT NULL,
     original BLOB NOT NULL, edited BLOB NOT NULL);
+"""
+
+OUTBOX = """
+CREATE TABLE outbox(outbox_row INTEGER PRIMARY KEY AUTOINCREMENT, outbox_id TEXT NOT NULL UNIQUE,
+    stage INTEGER NOT NULL, topic TEXT NOT NULL, key TEXT NOT NULL, headers TEXT, due_at_ms INTEGER NOT NULL, payload BLOB NOT NULL,
+    item_id INTEGER, generation INTEGER NOT NULL, created_at_ms INTEGER NOT NULL, next_at_ms INTEGER NOT NULL,
+    attempts INTEGER NOT NULL DEFAULT 0, dispatched_at_ms INTEGER, position INTEGER,
+    last_error TEXT NOT NULL DEFAULT '');
+CREATE INDEX outbox_by_stage ON outbox(stage, next_at_ms);
+CREATE INDEX outbox_by_key ON outbox(topic, key) WHERE stage = 0 AND key <> '';
+CREATE INDEX outbox_by_item ON outbox(item_id) WHERE item_id IS NOT NULL;
+CREATE TABLE origin(origin_id INTEGER PRIMARY KEY, outbox_id TEXT NOT NULL, grp TEXT NOT NULL,
+    position INTEGER NOT NULL, until_ms INTEGER NOT NULL, UNIQUE(outbox_id, grp));
+CREATE INDEX origin_by_end ON origin(until_ms);
 """
 
 TABLES = """
@@ -126,7 +141,7 @@ CREATE TABLE token(token_id TEXT PRIMARY KEY, secret_hash BLOB NOT NULL, name TE
     tenant TEXT NOT NULL, created_at_ms INTEGER NOT NULL, revoked_at_ms INTEGER) WITHOUT ROWID;
 CREATE TABLE sample(at_ms INTEGER PRIMARY KEY, position INTEGER NOT NULL);
 """
-TABLES += FENCE + DELIVERY + CLOSING
+TABLES += FENCE + DELIVERY + CLOSING + OUTBOX
 
 STEPS: Mapping[int, str] = MappingProxyType(
     {
@@ -157,6 +172,7 @@ CREATE TABLE sample(at_ms INTEGER PRIMARY KEY, position INTEGER NOT NULL);
         4: FENCE,
         5: DELIVERY,
         6: CLOSING,
+        7: OUTBOX,
     }
 )
 """Version -> what makes a file of that version one of the next. Whoever changes TABLES adds a step."""

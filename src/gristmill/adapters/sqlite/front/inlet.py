@@ -1,9 +1,12 @@
-"""Publishing over one SQLite file: ids, records and the memory of repeated calls share a turn."""
+"""Publishing over one SQLite file: ids, records and the memory of repeated calls share a turn.
+
+Where the log is apart, rows of the outbox stand for the records, and are sent afterwards.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -11,10 +14,13 @@ from gristmill.adapters.checks import check_publications
 from gristmill.adapters.sqlite.file.writer import Job, Turn, Writer
 from gristmill.adapters.sqlite.log import SqliteLog
 from gristmill.adapters.sqlite.log.appending import append
+from gristmill.adapters.sqlite.outbox import SqliteOutbox
+from gristmill.adapters.sqlite.outbox.rows import add_rows
 from gristmill.adapters.sqlite.state.identities import map_ids
 from gristmill.domain.front.publication import KeyTaken, Once, Publication, Published
 from gristmill.domain.ids import ItemId
 from gristmill.domain.log import NewRecord
+from gristmill.domain.outbox import NewOutboxRow
 from gristmill.ports.clock import Clock
 from gristmill.ports.faults import fault
 
@@ -33,30 +39,39 @@ REMEMBER = "INSERT OR REPLACE INTO once(key, fingerprint, until_ms, item_ids) VA
 _ids_decoder = msgspec.msgpack.Decoder(tuple[int, ...])
 
 
+Put = Callable[[Turn, Sequence[Publication], Sequence[ItemId], int], None]
+"""Writes what was published, in the order given."""
+
+
 class SqliteInlet:
     """See `ports.front.Inlet`."""
 
-    def __init__(self, writer: Writer, log: SqliteLog, clock: Clock) -> None:
+    def __init__(self, writer: Writer, log: SqliteLog, clock: Clock, *, outbox: SqliteOutbox | None = None) -> None:
         self._writer = writer
         self._log = log
         self._clock = clock
+        self._outbox = outbox
 
     async def publish(self, publications: Sequence[Publication], *, once: Once | None = None) -> Published | KeyTaken:
-        """Append records and map their input ids in one turn."""
+        """Append records, or add them to the outbox, and map their input ids in one turn."""
         check_publications(publications)
         now_ms = self._clock.now_ms()
+        put = _append if self._outbox is None else _add_to_outbox
         fault("append.before")
         work_us = PUBLISH_US * len(publications)
-        job = Job(lambda turn: _publish(turn, publications, once, now_ms=now_ms), work_us, is_awaited=True)
+        job = Job(lambda turn: _publish(turn, publications, once, put=put, now_ms=now_ms), work_us, is_awaited=True)
         published = await self._writer.do(job)
         fault("append.after")
         if isinstance(published, Published) and not published.is_replay:
-            self._log.announce(dict.fromkeys(publication.topic for publication in publications))
+            if self._outbox is None:
+                self._log.announce(dict.fromkeys(publication.topic for publication in publications))
+            else:
+                self._outbox.ring()
         return published
 
 
 def _publish(
-    turn: Turn, publications: Sequence[Publication], once: Once | None, *, now_ms: int
+    turn: Turn, publications: Sequence[Publication], once: Once | None, *, put: Put, now_ms: int
 ) -> Published | KeyTaken:
     if once is not None:
         known = turn.db.execute(FIND, (once.key, now_ms)).get
@@ -66,16 +81,33 @@ def _publish(
                 return KeyTaken()
             return Published(tuple(ItemId(one) for one in _ids_decoder.decode(stored)), is_replay=True)
     item_ids = _identify(turn, publications)
-    by_topic: defaultdict[str, list[NewRecord]] = defaultdict(list)
-    for publication in publications:
-        by_topic[publication.topic].append(publication.record)
-    for topic, records in by_topic.items():
-        append(turn, topic, records, now_ms=now_ms)
+    put(turn, publications, item_ids, now_ms)
     if once is not None:
         turn.db.execute(SWEEP, (now_ms, SWEPT_PER_CALL))
         packed = msgspec.msgpack.encode(item_ids)
         turn.db.execute(REMEMBER, (once.key, once.fingerprint, once.until_ms, packed))
     return Published(item_ids)
+
+
+def _append(turn: Turn, publications: Sequence[Publication], item_ids: Sequence[ItemId], now_ms: int) -> None:
+    by_topic: defaultdict[str, list[NewRecord]] = defaultdict(list)
+    for publication in publications:
+        by_topic[publication.topic].append(publication.record)
+    for topic, records in by_topic.items():
+        append(turn, topic, records, now_ms=now_ms)
+
+
+def _add_to_outbox(turn: Turn, publications: Sequence[Publication], item_ids: Sequence[ItemId], now_ms: int) -> None:
+    rows = [NewOutboxRow(one.topic, _keyed(one), item_id) for one, item_id in zip(publications, item_ids, strict=True)]
+    add_rows(turn, rows, now_ms=now_ms)
+
+
+def _keyed(publication: Publication) -> NewRecord:
+    """Return the record under a key, so that revisions of one item are sent in order, and to one partition."""
+    record = publication.record
+    if record.key:
+        return record
+    return msgspec.structs.replace(record, key=f"{publication.tenant}/{publication.source}/{publication.input_id}")
 
 
 def _identify(turn: Turn, publications: Sequence[Publication]) -> tuple[ItemId, ...]:

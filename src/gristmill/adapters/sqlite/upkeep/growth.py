@@ -106,6 +106,11 @@ GROWTH: Mapping[str, Growth] = MappingProxyType(
         "sample": Growth("eight days of one row a sweep", _time("SELECT min(at_ms) FROM sample")),
         "cache": Growth("until the time that each entry carries"),
         "fence": Growth("until the time that each carries; none while the log is in this file"),
+        "outbox": Growth(
+            "until its record is in the log, with a run of what it publishes; none while the log is in this file",
+            _time("SELECT min(created_at_ms) FROM outbox"),
+        ),
+        "origin": Growth("until the time that each carries; none while the log is in this file"),
         "once": Growth("until the time that each remembered call carries"),
         "definition": Growth(
             "kept for good: people write it, a file at a time",

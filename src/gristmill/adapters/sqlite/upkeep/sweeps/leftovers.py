@@ -28,6 +28,7 @@ SELECT dead_id FROM dead WHERE dead_id > ?1 AND NOT is_open AND failed_at_ms <= 
     AND NOT EXISTS(SELECT 1 FROM lease WHERE lease.grp_id = dead.grp_id AND lease.position = dead.position)
 ORDER BY dead_id LIMIT ?3
 """
+FIND_ORIGIN = "SELECT origin_id FROM origin WHERE until_ms <= ?2 AND ?1 IS NOT NULL ORDER BY until_ms LIMIT ?3"
 FIND_CLOSING = "SELECT closing_id FROM closing WHERE closing_id > ?1 AND at_ms <= ?2 ORDER BY closing_id LIMIT ?3"
 # The output of an input tells of its quarantined records as long as their records are there.
 FIND_QUARANTINE = """
@@ -84,7 +85,7 @@ class LeftoverSweep:
     def remove(self, turn: Turn, found: Sequence[Keys], moment: Moment) -> Counter[str]:
         """Delete them."""
         sql = f"DELETE FROM {self.table} WHERE {self.key} IN (SELECT value FROM json_each(?1))"
-        if self.age_ms is None and self.table in ("cache", "once", "fence"):
+        if self.age_ms is None and self.table in ("cache", "once", "fence", "origin"):
             # It may have been written again meanwhile.
             sql += f" AND until_ms <= {moment.now_ms}"
         deleted: Counter[str] = Counter()
@@ -102,6 +103,7 @@ def leftover_sweeps() -> list[LeftoverSweep]:
         LeftoverSweep("cache", "key", FIND_CACHE),
         LeftoverSweep("once", "key", FIND_ONCE),
         LeftoverSweep("fence", "fence_id", FIND_FENCE),
+        LeftoverSweep("origin", "origin_id", FIND_ORIGIN),
         LeftoverSweep("dead", "dead_id", FIND_DEAD, lambda moment: moment.rules.letters_ms),
         LeftoverSweep("closing", "closing_id", FIND_CLOSING, lambda moment: moment.rules.letters_ms),
         LeftoverSweep(
