@@ -96,6 +96,7 @@ async def test_a_caller_may_do_what_the_description_says(
         "publishSource",
         "publishSubscription",
         "listGenerators",
+        *("getGenerator", "pauseGenerator", "resumeGenerator", "weighGenerator", "seekGenerator"),
         "metrics",
     ):
         # What the examples publish is for the tenant `main`, and so are numbers of the whole installation.
@@ -120,6 +121,7 @@ async def call(
         "name": "validation",
         "token_id": token_id,
         "subscription": "desk",
+        "generator": "items",
     }
     content: str | None = None
     body = described.get("requestBody")

@@ -3,6 +3,7 @@
 from gristmill.api.calls import Operation
 from gristmill.api.routes.dead_letters import DEAD_LETTER_OPERATIONS
 from gristmill.api.routes.export import EXPORT_OPERATIONS
+from gristmill.api.routes.generators import GENERATOR_OPERATIONS
 from gristmill.api.routes.items import ITEM_OPERATIONS
 from gristmill.api.routes.labels import LABEL_OPERATIONS
 from gristmill.api.routes.observe import OBSERVE_OPERATIONS
@@ -22,6 +23,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *EXPORT_OPERATIONS,
     *LABEL_OPERATIONS,
     *PLAN_OPERATIONS,
+    *GENERATOR_OPERATIONS,
     *DEAD_LETTER_OPERATIONS,
     *SOURCE_OPERATIONS,
     *SUBSCRIPTION_OPERATIONS,

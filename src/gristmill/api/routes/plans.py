@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from gristmill.api.calls import Call, Operation, Reply, reply
 from gristmill.api.problems import problem
-from gristmill.api.reading.waits import explain_waits, read_lag
+from gristmill.api.routes.generators import WHOLE, view_generator
 from gristmill.api.services import Services
-from gristmill.api.shapes.plans import GeneratorsView, GeneratorView, PlansView, PlanTaskView, PlanView
+from gristmill.api.shapes.plans import GeneratorsView, PlansView, PlanTaskView, PlanView
 from gristmill.plans.graph import Graph
 from gristmill.plans.names import advise_known
 from gristmill.plans.registry import RegisteredPlan
 
 __all__ = ["PLAN_OPERATIONS"]
-
-WHOLE = "numbers of all tenants together need a token of the default tenant, or of every tenant"
 
 
 async def _list_plans(services: Services, call: Call) -> Reply:
@@ -33,27 +31,7 @@ async def _list_generators(services: Services, call: Call) -> Reply:
     """List generators with their lag."""
     if not call.principal.sees_whole:
         raise problem("forbidden", WHOLE)
-    views: list[GeneratorView] = []
-    for generator in services.generators.values():
-        lag = await read_lag(services.log, generator)
-        views.append(
-            GeneratorView(
-                type=generator.type,
-                topic=generator.topic,
-                source=generator.source,
-                kind=generator.kind,
-                plans=generator.plans,
-                weight=generator.weight,
-                max_qps=generator.max_qps,
-                undelivered=lag.undelivered,
-                in_flight=lag.in_flight,
-                waiting=lag.waiting,
-                dead=lag.dead,
-                oldest_age_ms=lag.oldest_age_ms,
-                waits=explain_waits(services, generator, lag),
-            )
-        )
-    return reply(GeneratorsView(views))
+    return reply(GeneratorsView([await view_generator(services, one) for one in services.generators.values()]))
 
 
 def _view(services: Services, key: str) -> PlanView:

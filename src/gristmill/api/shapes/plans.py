@@ -40,7 +40,10 @@ class PlansView(msgspec.Struct, frozen=True):
 
 
 class GeneratorView(msgspec.Struct, frozen=True):
-    """What feeds runs, and how far it is behind: records not delivered yet, under way, set aside, given up; and why."""
+    """What feeds runs, and how far it is behind: records not delivered yet, under way, set aside, given up, lost; and why.
+
+    `ordered_weight` is the share that somebody gave it instead of `weight`.
+    """
 
     type: str
     topic: str
@@ -55,6 +58,10 @@ class GeneratorView(msgspec.Struct, frozen=True):
     dead: int
     oldest_age_ms: int
     waits: tuple[WaitReason, ...]
+    lost: int
+    paused: bool
+    pause_reason: str
+    ordered_weight: float | None
 
 
 class GeneratorsView(msgspec.Struct, frozen=True):

@@ -18,7 +18,7 @@ WAIT_REASONS: tuple[WaitReason, ...] = get_args(WaitReason)
 
 WAIT_TEXTS: Mapping[WaitReason, str] = MappingProxyType(
     {
-        "paused": "somebody has paused the generator; `gristmill topics resume` lets it go on",
+        "paused": "somebody has paused the generator; `gristmill generator resume` lets it go on",
         "not-serving": "a process of the group is down or starting, so records may not be handed out",
         "backlog-full": "as many records wait as may (api.backlog_max), so publishing is refused",
         "engines-busy": "engines hold as many records as they may at once (dispatcher.max_in_flight)",

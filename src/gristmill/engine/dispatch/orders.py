@@ -68,9 +68,19 @@ class LiveOrders:
 
 
 async def give_orders(
-    definitions: Definitions, generator: str, orders: Orders, *, actor: str, clock: Clock
+    definitions: Definitions,
+    generator: str,
+    orders: Orders,
+    *,
+    actor: str,
+    clock: Clock,
+    expected: int | None = None,
 ) -> Definition:
-    """Order something about a generator and return it as it is kept; the same order again changes nothing."""
+    """Order something about a generator and return it as it is kept; the same order again changes nothing.
+
+    Raises:
+        StaleRead: somebody has ordered something since revision `expected`.
+    """
     body = msgspec.json.encode(orders).decode()
     new = Definition(
         kind=KIND,
@@ -82,7 +92,7 @@ async def give_orders(
         actor=actor,
         body=body,
     )
-    stored = await definitions.publish(new)
+    stored = await definitions.publish(new, expected=expected)
     _log.info("orders given", generator=generator, actor=actor, **msgspec.structs.asdict(orders))
     return stored
 
