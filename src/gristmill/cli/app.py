@@ -32,6 +32,7 @@ COMMANDS = {
     "eval": ("evaluate:evaluate", "Compare labels with the truth: precision, recall, F1, thresholds."),
     "train": ("train:app", "Train a head on labelled texts."),
     "source": ("intake.source:app", "Try and publish Sources: how foreign records become items."),
+    "generator": ("intake.generator:app", "Show what feeds plans; pause, weigh and move it."),
     "subscription": ("delivery.subscription:app", "Publish and steer subscriptions: who is told what is found out."),
     "plans": ("catalogue:plans_app", "List plans, or draw one."),
     "flows": ("catalogue:flows_app", "List flows with their plans and generators."),

@@ -40,9 +40,9 @@ class PlansView(msgspec.Struct, frozen=True):
 
 
 class GeneratorView(msgspec.Struct, frozen=True):
-    """What feeds runs, and how far it is behind: records not delivered yet, under way, set aside, given up, lost; and why.
+    """What feeds runs, and how far it is behind: records not delivered yet, under way, set aside, given up; and why.
 
-    `ordered_weight` is the share that somebody gave it instead of `weight`.
+    `lost` were deleted before it was done with them; `ordered_weight` is the share given to it instead of `weight`.
     """
 
     type: str
