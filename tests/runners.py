@@ -1,0 +1,172 @@
+"""Logs of every backend for tests of Runners, and Runners that live as long as a block."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from prometheus_client import CollectorRegistry
+
+from gristmill.adapters.clock import SystemClock
+from gristmill.adapters.kafka import KafkaLog, KafkaSettings
+from gristmill.adapters.local_host import new_owner
+from gristmill.adapters.redis import RedisLog, RedisServer, RedisTarget
+from gristmill.adapters.sqlite import SqliteStore
+from gristmill.domain.log import NewRecord
+from gristmill.domain.outcome import Outcome
+from gristmill.engine.runner import Runner, RunnerMetrics, RunnerSettings
+from gristmill.ports.handling import Handler, Handling
+from gristmill.ports.log import Log
+from gristmill.ports.state import State
+from gristmill.testing.redis_server import RedisProcess
+from tests.on_kafka.backends import fresh_prefix
+
+WITHIN_S = 60.0
+LOOK_AGAIN_S = 0.01
+
+FAST = RunnerSettings(
+    lease_ms=3_000,
+    delays_ms=(40,),
+    swing=0.2,
+    dependency_delay_ms=20,
+    probe_ms=100,
+    drain_ms=2_000,
+    lag_interval_ms=500,
+    reclaim_interval_ms=500,
+)
+
+
+class Places:
+    """One log that is opened again and again, as by several processes."""
+
+    settings: RunnerSettings = FAST
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._open: list[Any] = []
+
+    async def log(self) -> Log:
+        """Open the log as one more process."""
+        raise NotImplementedError
+
+    async def state(self) -> State:
+        """Open the state as one more process; the log is apart from it."""
+        store = SqliteStore.open(
+            self.folder / "state.db", clock=SystemClock(), owner=new_owner(), is_log_apart=True, synchronous="NORMAL"
+        )
+        self._open.append(store)
+        return store.state
+
+    async def close(self) -> None:
+        for one in self._open:
+            await one.close()
+
+
+class SqlitePlaces(Places):
+    async def log(self) -> Log:
+        return (await self.store()).log
+
+    async def store(self) -> SqliteStore:
+        store = SqliteStore.open(self.folder / "store.db", clock=SystemClock(), owner=new_owner(), synchronous="NORMAL")
+        self._open.append(store)
+        return store
+
+
+class RedisPlaces(Places):
+    def __init__(self, folder: Path, process: RedisProcess) -> None:
+        super().__init__(folder)
+        self.process = process
+
+    async def log(self) -> Log:
+        return self.log_at(self.process.url)
+
+    def log_at(self, url: str) -> RedisLog:
+        log = RedisLog(RedisServer(RedisTarget(url=url)), SystemClock())
+        self._open.append(log)
+        return log
+
+
+class KafkaPlaces(Places):
+    settings = msgspec.structs.replace(FAST, delays_ms=(1_000,))
+
+    def __init__(self, folder: Path, brokers: str) -> None:
+        super().__init__(folder)
+        self.kafka = KafkaSettings(
+            brokers=brokers,
+            prefix=fresh_prefix(),
+            partition_count=1,
+            tiers_ms=(1_000,),
+            session_timeout_ms=6_000,
+            drain_ms=0,
+        )
+
+    async def log(self) -> Log:
+        log = KafkaLog(self.kafka, SystemClock())
+        self._open.append(log)
+        return log
+
+
+@asynccontextmanager
+async def driving(
+    log: Log, handler: Handler, settings: RunnerSettings, *, group: str = "g", **others: Any
+) -> AsyncIterator[Runner]:
+    """A Runner that works while the block runs, and is stopped cleanly at its end."""
+    others.setdefault("metrics", RunnerMetrics(CollectorRegistry()))
+    runner = Runner(log, "t", group, handler, settings, SystemClock(), new_owner(), **others)
+    stop = asyncio.Event()
+    running = asyncio.create_task(runner.run(stop))
+    try:
+        yield runner
+    finally:
+        stop.set()
+        await running
+
+
+async def until(is_so: Callable[[], bool | Awaitable[bool]], *, within_s: float = WITHIN_S) -> None:
+    """Return once it is so."""
+    async with asyncio.timeout(within_s):
+        while True:
+            answer = is_so()
+            if answer if isinstance(answer, bool) else await answer:
+                return
+            await asyncio.sleep(LOOK_AGAIN_S)
+
+
+def has_nothing_left(log: Log, group: str = "g") -> Callable[[], Awaitable[bool]]:
+    """Whether a group is done with every record of the topic, for `until`."""
+
+    async def look() -> bool:
+        lag = await log.lag("t", group)
+        return (lag.undelivered, lag.in_flight, lag.waiting) == (0, 0, 0)
+
+    return look
+
+
+class Script:
+    """A handler that answers by a script and remembers its calls: value -> answers, the last one stays."""
+
+    def __init__(self, answers: dict[str, list[Outcome | Exception]] | None = None) -> None:
+        self._answers = answers or {}
+        self.calls: list[tuple[str, int]] = []
+
+    async def __call__(self, handling: Handling) -> Outcome | None:
+        value = handling.delivery.value.decode()
+        self.calls.append((value, handling.attempt))
+        answers = self._answers.get(value)
+        if answers is None:
+            return None
+        answer = answers.pop(0) if len(answers) > 1 else answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def count(self, value: str) -> int:
+        return sum(each == value for each, _ in self.calls)
+
+
+async def append(log: Log, *values: str) -> None:
+    await log.append("t", [NewRecord(value.encode()) for value in values])
