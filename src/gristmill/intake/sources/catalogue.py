@@ -18,6 +18,7 @@ from gristmill.domain.input_key import TENANT_DEFAULT
 from gristmill.domain.intake import IntakeOutcome, LeftOut, MappedRecord, Violations
 from gristmill.intake.sources.mapper import SourceMapper, compile_source
 from gristmill.intake.sources.reader import read_source
+from gristmill.intake.sources.schema_reader import embed_schema
 from gristmill.ports.clock import Clock
 from gristmill.ports.definitions import Definition, Definitions
 
@@ -37,7 +38,7 @@ _log = structlog.get_logger()
 
 
 def load_source(path: Path, *, revision: int = 0) -> SourceMapper:
-    """Read and compile a Source file.
+    """Read and compile a Source file, with the content of the schema file that it may name.
 
     Raises:
         ConfigError: it cannot be read, or something in it is wrong; names file and line.
@@ -46,6 +47,7 @@ def load_source(path: Path, *, revision: int = 0) -> SourceMapper:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError("source file cannot be read", value=str(path), advice=str(error)) from error
+    text = embed_schema(text, file=path)
     return compile_source(read_source(text, file=str(path)), revision=revision, file=str(path))
 
 
@@ -116,12 +118,17 @@ class LiveSources:
         self._clock = clock
         self._pinned = {mapper.definition.address: mapper for mapper in pinned}
         self._mappers: dict[str, SourceMapper] = dict(self._pinned)
+        self._unusable: set[str] = set()
         self._version = -1
         self._tally: Counter[tuple[str, IntakeOutcome, str]] = Counter()
 
     def find(self, address: str) -> SourceMapper | None:
         """Return the Source that a generator names, None where there is none."""
         return self._mappers.get(address)
+
+    def is_unusable(self, address: str) -> bool:
+        """Whether a Source of this name is published that this process cannot map by."""
+        return address in self._unusable
 
     def count(self, address: str, found: MappedRecord | Violations | LeftOut) -> None:
         """Note what became of a record."""
@@ -152,6 +159,7 @@ class LiveSources:
         if version == self._version:
             return
         mappers = dict(self._mappers)
+        unusable: set[str] = set()
         for stored in await self._definitions.latest(KIND):
             address = stored.name if stored.tenant == TENANT_DEFAULT else f"{stored.tenant}/{stored.name}"
             known = mappers.get(address)
@@ -160,8 +168,10 @@ class LiveSources:
             mapper = _try_compile(stored)
             if mapper is not None:
                 mappers[address] = mapper
+            elif address not in mappers:
+                unusable.add(address)
         # As a whole, between two records: no record is mapped by half an old and half a new revision.
-        self._mappers = mappers
+        self._mappers, self._unusable = mappers, unusable
         self._version = version
 
     async def run(self, metrics: IntakeMetrics | None = None) -> None:

@@ -10,9 +10,20 @@ import msgspec
 
 from gristmill.domain.input_key import TENANT_DEFAULT
 
-__all__ = ["ConversionStep", "Decode", "FieldRule", "FilterRule", "IdentityRules", "OnBad", "SourceDefinition"]
+__all__ = [
+    "ConversionStep",
+    "Decode",
+    "FieldRule",
+    "FilterRule",
+    "Framing",
+    "IdentityRules",
+    "OnBad",
+    "RecordSchema",
+    "SourceDefinition",
+]
 
-Decode = Literal["json", "csv", "parquet"]
+Decode = Literal["json", "csv", "parquet", "protobuf", "avro"]
+Framing = Literal["none", "confluent"]
 OnBad = Literal["quarantine", "skip"]
 Order = Literal["keyed", "free"]
 TrafficClass = Literal["live", "replay", "bulk", "trial"]
@@ -70,12 +81,27 @@ class IdentityRules(msgspec.Struct, frozen=True):
     deleted: str = ""
 
 
+class RecordSchema(msgspec.Struct, frozen=True):
+    """What records of `decode: protobuf` and `decode: avro` are read by.
+
+    Attributes:
+        content: a compiled FileDescriptorSet, or an Avro schema as JSON.
+        message: full name of the message, of protobuf alone.
+        framing: `confluent` where a schema id stands before each record.
+    """
+
+    content: bytes
+    message: str = ""
+    framing: Framing = "none"
+
+
 class SourceDefinition(msgspec.Struct, frozen=True, kw_only=True):
     """One revision of a Source.
 
     Attributes:
         kind: `post`, `comment`, `article` or `image`.
         topic: log topic that its records come from; empty for files and HTTP.
+        schema: of records that are no JSON, None for all others.
         fields: in the order of the file.
         extension: field name -> JSON Schema, for the tenant's own fields.
         start: plan keys for its items, where the command gives none.
@@ -90,6 +116,7 @@ class SourceDefinition(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     topic: str = ""
     decode: Decode = "json"
+    schema: RecordSchema | None = None
     identity: IdentityRules
     fields: tuple[FieldRule, ...]
     extension: Mapping[str, Any] = MappingProxyType({})

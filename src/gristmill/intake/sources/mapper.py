@@ -17,6 +17,7 @@ from gristmill.domain.errors import ConfigError, DataError
 from gristmill.domain.input_key import INPUT_ID_BYTES_MAX
 from gristmill.domain.intake import LeftOut, MappedRecord, Violations
 from gristmill.domain.item import freeze
+from gristmill.intake.codecs import BadSchema, Codec, make_codec
 from gristmill.intake.faults import find_byte_faults, find_escape_faults, find_value_faults
 from gristmill.intake.sources.conversions import Convert, chain
 from gristmill.intake.sources.definition import ConversionStep, FieldRule, SourceDefinition
@@ -29,6 +30,7 @@ __all__ = ["CompiledRule", "SourceMapper", "compile_source"]
 
 DELETED = "deleted"
 REASON_BYTES, REASON_JSON, REASON_MAPPING, REASON_SCHEMA = "bytes", "json", "mapping", "schema"
+REASON_DECODE = "decode"
 """Why a record is bad, in short; the violations say it in full."""
 
 _bool, _int, _time, _text = (chain([ConversionStep(name)])[0] for name in ("bool", "int", "time", "text"))
@@ -58,7 +60,7 @@ def compile_source(definition: SourceDefinition, *, revision: int = 0, file: str
         revision: under which it was published; stands in events and in the quarantine.
         file: for messages.
     Raises:
-        ConfigError: a filter is not sound.
+        ConfigError: a filter or the schema of its records is not sound, or an extra is missing.
     """
     declared = _declare(definition)
     filters: list[Filter] = []
@@ -68,7 +70,7 @@ def compile_source(definition: SourceDefinition, *, revision: int = 0, file: str
         except BadFilter as error:
             place = f"{file or definition.name}:{one.line}"
             raise ConfigError(f"{place}: filter {one.drop!r}: {error.problem}", advice=error.advice) from error
-    return SourceMapper(definition, tuple(filters), revision)
+    return SourceMapper(definition, tuple(filters), revision, codec=_compile_codec(definition, file))
 
 
 class SourceMapper:
@@ -79,12 +81,15 @@ class SourceMapper:
         filter_errors: how often each filter could not be judged, by its name.
     """
 
-    def __init__(self, definition: SourceDefinition, filters: tuple[Filter, ...], revision: int) -> None:
+    def __init__(
+        self, definition: SourceDefinition, filters: tuple[Filter, ...], revision: int, *, codec: Codec | None = None
+    ) -> None:
         self.definition = definition
         self.revision = revision
         self.rules = tuple(_compile_rule(rule) for rule in definition.fields)
         self.filter_errors: Counter[str] = Counter()
         self._filters = filters
+        self._codec = codec
         self._schema = DocumentSchema(definition.kind, tenant=definition.tenant, extension=definition.extension)
         identity = definition.identity
         self._find_id = compile_path(identity.biz_id)
@@ -101,6 +106,10 @@ class SourceMapper:
         """
         if broken:
             return self._refuse(REASON_BYTES, [broken])
+        try:
+            raw = self.to_json(raw)
+        except DataError as error:
+            return self._refuse(REASON_DECODE, [f"record: {error}"])
         faults = find_byte_faults(raw)
         if faults:
             return self._refuse(REASON_BYTES, faults)
@@ -110,6 +119,19 @@ class SourceMapper:
             return self._refuse(REASON_JSON, [*find_escape_faults(raw), f"record: invalid JSON: {error}"])
         faults = find_value_faults(raw, record) if isinstance(record, dict) else []
         return self._refuse(REASON_BYTES, faults) if faults else self.map_value(record)
+
+    def to_json(self, raw: bytes) -> bytes:
+        """Return the bytes of a record as JSON; those that are JSON already, or should be, as they are.
+
+        Raises:
+            DataError: they cannot be decoded.
+        """
+        if self._codec is None:
+            return raw
+        if not raw:
+            # An empty message of protobuf would be one with nothing but defaults; in a log it is a deletion mark.
+            raise DataError("is empty")
+        return self._codec.to_json(raw)
 
     def map_value(self, record: Any) -> MappedRecord | Violations | LeftOut:
         """Map a record that is decoded already; see `map`."""
@@ -139,8 +161,8 @@ class SourceMapper:
     def identify(self, raw: bytes, *, fallback_id: str) -> str:
         """Return the input id of a record as well as it can be told, even where the record is refused."""
         try:
-            record = msgspec.json.decode(raw)
-        except (msgspec.DecodeError, msgspec.ValidationError, RecursionError):
+            record = msgspec.json.decode(self.to_json(raw))
+        except (DataError, msgspec.DecodeError, msgspec.ValidationError, RecursionError):
             return fallback_id
         return self._identify(record, {}).input_id or fallback_id
 
@@ -208,6 +230,16 @@ class SourceMapper:
         if self.definition.on_bad == "skip":
             return LeftOut("skipped", reason, self.revision)
         return Violations(reason, tuple(dict.fromkeys(violations)), self.revision)
+
+
+def _compile_codec(definition: SourceDefinition, file: str) -> Codec | None:
+    schema = definition.schema
+    if schema is None:
+        return None
+    try:
+        return make_codec(definition.decode, schema=schema.content, message=schema.message, framing=schema.framing)
+    except BadSchema as error:
+        raise ConfigError(f"{file or definition.name}: schema of its records: {error}", advice="mend from:") from error
 
 
 def _compile_rule(rule: FieldRule) -> CompiledRule:

@@ -3,7 +3,7 @@
 source: news_feed                     # name; generators and `gristmill run --source` use it
 tenant: main                          # whose content it is
 type: article/1                       # post, comment, article or image, and the major version of its schema
-from: {log: raw.news, decode: json}   # decode: json, csv, parquet
+from: {log: raw.news, decode: json}   # decode: json, csv, parquet, protobuf, avro; see `schema_reader`
 identity: {biz_id: "$.art.id", revision: "$.art.rev", at: "$.art.ts", deleted: "$.art.removed"}
 map:
   - {to: title, path: "$.art.t", required: true, convert: [strip, nfc]}
@@ -34,6 +34,7 @@ from gristmill.intake.sources.definition import (
 from gristmill.intake.sources.kinds import KINDS, describe_fields
 from gristmill.intake.sources.place import Place
 from gristmill.intake.sources.rules_reader import read_field_rules
+from gristmill.intake.sources.schema_reader import EMBEDDED, SCHEMA_KEYS, read_schema
 from gristmill.intake.sources.validation import BadSchema, check_extension
 from gristmill.plans.definitions.yaml_lines import is_key, line_of, load_yaml, without_lines
 from gristmill.plans.names import advise_known
@@ -53,8 +54,9 @@ KEYS = (
     "order",
     "class",
     "start",
+    EMBEDDED,
 )
-FROM_KEYS = ("log", "decode")
+FROM_KEYS = ("log", "decode", *SCHEMA_KEYS)
 IDENTITY_KEYS = ("biz_id", "revision", "at", "deleted")
 FILTER_KEYS = ("drop", "when")
 FILTERS_MAX = 50
@@ -76,12 +78,14 @@ def read_source(text: str, *, file: str) -> SourceDefinition:
     kind = _read_kind(place, root)
     extension = _read_extension(place, root, kind=kind, tenant=tenant)
     origin = place.read_mapping(root, "from", FROM_KEYS)
+    decode = place.read_choice(origin, "decode", get_args(Decode), "json")
     return SourceDefinition(
         name=name,
         tenant=tenant,
         kind=kind,
         topic=place.read_text(origin, "log", ""),
-        decode=place.read_choice(origin, "decode", get_args(Decode), "json"),
+        decode=decode,
+        schema=read_schema(place, root, origin, decode=decode),
         identity=_read_identity(place, root),
         fields=read_field_rules(place, root, kind=kind, tenant=tenant, extension=extension),
         extension=extension,

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from gristmill.domain.errors import DataError
 from gristmill.domain.intake import LeftOut, MappedRecord, Violations
 from gristmill.intake.sources.mapper import CompiledRule, SourceMapper
 
@@ -102,8 +103,8 @@ class Trial:
 
     def _look(self, raw: bytes) -> None:
         try:
-            record = msgspec.json.decode(raw)
-        except (msgspec.DecodeError, msgspec.ValidationError, RecursionError):
+            record = msgspec.json.decode(self._mapper.to_json(raw))
+        except (DataError, msgspec.DecodeError, msgspec.ValidationError, RecursionError):
             return
         for rule in self._mapper.rules:
             values = [value for value in rule.find(record) if value is not None]

@@ -34,6 +34,9 @@ class RecordDecoder:
         """Return the record mapped, all its faults, or that it is left out."""
         headers = delivery.headers
         live = self._sources.find(generator.source) if self._sources is not None else None
+        if live is None and self._sources is not None and self._sources.is_unusable(generator.source):
+            # Another process may be able to: the record is tried again later, not taken for what it is not.
+            raise UsageError("published source cannot be used", value=generator.source, advice="see the log for why")
         named = self._named(headers[SOURCE_HEADER]) if self._names_source(generator, headers) else None
         mapped = (named or live or self._automatic(generator)).map(
             delivery.value,
