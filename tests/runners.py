@@ -98,7 +98,7 @@ class KafkaPlaces(Places):
         self.kafka = KafkaSettings(
             brokers=brokers,
             prefix=fresh_prefix(),
-            partition_count=1,
+            partition_count=2,
             tiers_ms=(1_000,),
             session_timeout_ms=6_000,
             drain_ms=0,

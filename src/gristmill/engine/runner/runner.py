@@ -116,11 +116,13 @@ class Runner:
             services.append(asyncio.create_task(self._reclaim(), name="runner.reclaim"))
         for service in services:
             service.add_done_callback(self._on_service_done)
+        drain_ms = 0  # Unless it ends as it should: whoever cancels this does not want to wait.
         try:
             await self._claim_until_stopped()
+            drain_ms = self._settings.drain_ms
         finally:
             try:
-                await self._end()
+                await self._end(drain_ms)
             finally:
                 for service in services:
                     service.cancel()
@@ -254,13 +256,13 @@ class Runner:
             count = len(deliveries)
             _log.warning("leases stay until they run out", group=self.group, count=count, error=repr(error))
 
-    async def _end(self) -> None:
+    async def _end(self, drain_ms: int) -> None:
         """Let running work end, cancel what does not in time, and hand all back that is left."""
         self._is_stopping = True
         now_ms = self._now_ms()
         await self._give_back(self._waiting.take_all(due_at_ms=now_ms), delay_ms=0)
         if self._running:
-            await wait_first(asyncio.wait(self._running), self._clock.sleep_ms(self._settings.drain_ms))
+            await wait_first(asyncio.wait(self._running), self._clock.sleep_ms(drain_ms))
         for work in self._running.values():
             work.stop("the process stops")
         if self._running:
