@@ -32,6 +32,7 @@ test: $(INSTALLED) ## everything but crash loops and real servers
 
 test-cluster: $(INSTALLED) ## tests marked `crash` (kill loops) and `cluster` (real servers)
 	-@scripts/redis.sh
+	-@scripts/postgres.sh
 	-@scripts/kafka.sh fetch >/dev/null
 	@$(SHELF) run crash $(BIN)/python -m pytest -m "crash and not cluster" tests
 	@$(SHELF) pytest cluster -m cluster tests

@@ -1,4 +1,4 @@
-"""Sending rows of an outbox to topics on Kafka: what may come in twice says which row it is, and readers leave it out."""
+"""Sending rows of an outbox to topics on Kafka: each record says which row it is, and readers leave out a second one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sending rows of an outbox to topics on Redis: a marker for each row, beside the stream, keeps it from coming twice."""
+"""Sending rows of an outbox to topics on Redis: a marker beside the stream keeps each from coming twice."""
 
 from __future__ import annotations
 
@@ -37,4 +37,4 @@ class RedisOutlet:
         return {offset for offset, entries in zip(wanted, found, strict=True) if entries}
 
     def _keys(self, topic: str) -> TopicKeys:
-        return TopicKeys.of(self._server.target.prefix, topic)
+        return self._server.target.names.topic(topic)

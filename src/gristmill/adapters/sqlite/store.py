@@ -27,8 +27,8 @@ class SqliteStore:
     """Log, state and cache of one process over a file that other processes of the host may have open too.
 
     Beside the file lie `<file>-wal` and `<file>-shm` (SQLite), `<file>.gate`, `<file>.turn` and four more (whose turn
-    it is), `<file>.outbox` (who sends), `<file>.sync` (what is durable), `<file>.owners` (who lives) and `<file>.bells` (how to wake them). Only the
-    first two hold data.
+    it is), `<file>.outbox` (who sends), `<file>.sync` (what is durable), `<file>.owners` (who lives) and `<file>.bells`
+    (how to wake them). Only the first two hold data.
     """
 
     def __init__(

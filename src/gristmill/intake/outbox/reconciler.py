@@ -22,8 +22,8 @@ _log = structlog.get_logger()
 class Reconciler:
     """Looks at publications until they came to something.
 
-    One that left no run for ten minutes, is no record of the log any more and no dead letter either was lost there: by a
-    server that forgot, or by somebody who deleted it. It is published again, as the next generation.
+    One that left no run for ten minutes, is no record of the log any more and no dead letter either was lost there:
+    by a server that forgot, or by somebody who deleted it. It is published again, as the next generation.
     """
 
     def __init__(self, outbox: Outbox, outlet: Outlet, log: Log, metrics: OutboxMetrics) -> None:

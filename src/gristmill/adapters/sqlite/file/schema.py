@@ -61,9 +61,9 @@ CREATE TABLE closing(closing_id INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, bod
 
 OUTBOX = """
 CREATE TABLE outbox(outbox_row INTEGER PRIMARY KEY AUTOINCREMENT, outbox_id TEXT NOT NULL UNIQUE,
-    stage INTEGER NOT NULL, topic TEXT NOT NULL, key TEXT NOT NULL, headers TEXT, due_at_ms INTEGER NOT NULL, payload BLOB NOT NULL,
-    item_id INTEGER, generation INTEGER NOT NULL, created_at_ms INTEGER NOT NULL, next_at_ms INTEGER NOT NULL,
-    attempts INTEGER NOT NULL DEFAULT 0, dispatched_at_ms INTEGER, position INTEGER,
+    stage INTEGER NOT NULL, topic TEXT NOT NULL, key TEXT NOT NULL, headers TEXT, due_at_ms INTEGER NOT NULL,
+    payload BLOB NOT NULL, item_id INTEGER, generation INTEGER NOT NULL, created_at_ms INTEGER NOT NULL,
+    next_at_ms INTEGER NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, dispatched_at_ms INTEGER, position INTEGER,
     last_error TEXT NOT NULL DEFAULT '');
 CREATE INDEX outbox_by_stage ON outbox(stage, next_at_ms);
 CREATE INDEX outbox_by_key ON outbox(topic, key) WHERE stage = 0 AND key <> '';

@@ -1,0 +1,198 @@
+"""Connections to one database, and what has to be true of it before anything is written there."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import asyncpg
+import msgspec
+
+from gristmill.adapters.postgres.schema import STEPS
+from gristmill.domain.errors import ConfigError, OutcomeUnknown, Unavailable
+
+__all__ = ["PostgresServer", "PostgresTarget"]
+
+CONNECTIONS_MAX = 8
+CONNECT_TIMEOUT_S = 5.0
+COMMAND_TIMEOUT_S = 30.0
+
+VERSION_MIN = 14_00_00
+SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+
+REFUSED = (
+    asyncpg.InvalidPasswordError,
+    asyncpg.InvalidAuthorizationSpecificationError,
+    asyncpg.InvalidCatalogNameError,
+    asyncpg.InsufficientPrivilegeError,
+)
+"""Somebody has to change something before another try can help."""
+
+CUT = (asyncpg.PostgresConnectionError, asyncpg.InterfaceError, OSError, TimeoutError)
+
+
+class PostgresTarget(msgspec.Struct, frozen=True):
+    """Where the tables live.
+
+    Attributes:
+        url: postgresql://[user@]host[:port]/database; no password in it.
+        schema: holds the tables; installations that share a database differ in it.
+    """
+
+    url: str
+    password: str = ""
+    schema: str = "gristmill"
+
+    @property
+    def address(self) -> str:
+        """The address as it may be shown."""
+        parts = urlsplit(self.url)
+        return f"{parts.hostname or 'localhost'}{f':{parts.port}' if parts.port else ''}{parts.path}"
+
+
+class PostgresServer:
+    """A pool that is made, and a database that is looked at, with the first use. Use it from one event loop."""
+
+    def __init__(self, target: PostgresTarget) -> None:
+        if not SCHEMA_NAME.fullmatch(target.schema):
+            advice = "use lower-case letters, digits and '_', at most 63 of them"
+            raise ConfigError("schema of PostgreSQL", value=target.schema, advice=advice)
+        if urlsplit(target.url).password:
+            raise ConfigError("address of PostgreSQL holds a password", value=target.address, advice="give it apart")
+        self.target = target
+        self._pool: Any = None
+        self._opening = asyncio.Lock()
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[Any]:
+        """Lend a connection for statements that change nothing.
+
+        Raises:
+            Unavailable: the database cannot be reached.
+            ConfigError: nothing can live in it; the setting is named.
+        """
+        pool = await self._open()
+        with self._translated():
+            async with pool.acquire() as connection:
+                yield connection
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[Any]:
+        """Lend a connection with an open transaction, which is committed at the end, or undone when that raises.
+
+        Raises:
+            Unavailable: nothing was written.
+            OutcomeUnknown: the connection was cut while it committed.
+            ConfigError: nothing can live in this database; the setting is named.
+        """
+        pool = await self._open()
+        with self._translated():
+            async with pool.acquire() as connection:
+                transaction = connection.transaction()
+                await transaction.start()
+                try:
+                    yield connection
+                except BaseException:
+                    with _ignoring_cuts():
+                        await transaction.rollback()
+                    raise
+                try:
+                    await transaction.commit()
+                except CUT as error:
+                    where = f"PostgreSQL at {self.target.address}"
+                    raise OutcomeUnknown(where, value=str(error), advice="look before you repeat it") from error
+
+    async def listen(self) -> Any:
+        """Return a connection of its own, for its notices; whoever asks for it closes it."""
+        await self._open()
+        with self._translated():
+            return await self._connect()
+
+    async def close(self) -> None:
+        """Close all connections; safe to call twice."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            with _ignoring_cuts():
+                await asyncio.wait_for(pool.close(), CONNECT_TIMEOUT_S)
+
+    async def _open(self) -> Any:
+        async with self._opening:
+            if self._pool is None:
+                with self._translated():
+                    connection = await self._connect()
+                    try:
+                        await _check(connection, self.target)
+                        await _prepare(connection, self.target.schema)
+                    finally:
+                        await connection.close()
+                    self._pool = await asyncpg.create_pool(min_size=1, max_size=CONNECTIONS_MAX, **self._options())
+        return self._pool
+
+    async def _connect(self) -> Any:
+        return await asyncpg.connect(**self._options())
+
+    def _options(self) -> dict[str, Any]:
+        password = {"password": self.target.password} if self.target.password else {}
+        return {
+            "dsn": self.target.url,
+            "timeout": CONNECT_TIMEOUT_S,
+            "command_timeout": COMMAND_TIMEOUT_S,
+            "server_settings": {"search_path": self.target.schema, "application_name": "gristmill"},
+            **password,
+        }
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        where = f"PostgreSQL at {self.target.address}"
+        try:
+            yield
+        except REFUSED as error:
+            advice = "give the user of the address the right to connect and to make a schema"
+            raise ConfigError(where, value=str(error), advice=advice) from error
+        except asyncpg.PostgresError as error:
+            raise Unavailable(where, value=f"{error.sqlstate} {error}", advice="try again later") from error
+        except CUT as error:
+            advice = "check that it is up and that the address is right"
+            raise Unavailable(where, value=str(error) or type(error).__name__, advice=advice) from error
+
+
+@contextmanager
+def _ignoring_cuts() -> Iterator[None]:
+    """Leave it at that where the connection is gone: the server undoes what was not committed."""
+    try:
+        yield
+    except CUT:
+        return
+
+
+async def _check(connection: Any, target: PostgresTarget) -> None:
+    """Refuse a database that forgets what it has confirmed."""
+    where = f"PostgreSQL at {target.address}"
+    version = int(await connection.fetchval("SHOW server_version_num"))
+    if version < VERSION_MIN:
+        raise ConfigError(f"{where}: version", value=version, advice="use PostgreSQL 14 or newer")
+    for setting in ("synchronous_commit", "fsync"):
+        value = await connection.fetchval(f"SHOW {setting}")
+        if value == "off":
+            advice = f"set {setting} = on: a power failure would take back what was confirmed"
+            raise ConfigError(f"{where}: {setting}", value=value, advice=advice)
+
+
+async def _prepare(connection: Any, schema: str) -> None:
+    """Bring the tables of a schema up to date, as a whole or not at all; of many that try at once one does it."""
+    async with connection.transaction():
+        await connection.execute("SELECT pg_advisory_xact_lock(hashtext($1))", f"gristmill schema {schema}")
+        await connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+        await connection.execute("CREATE TABLE IF NOT EXISTS schema_version(version integer NOT NULL)")
+        version = await connection.fetchval("SELECT max(version) FROM schema_version") or 0
+        if version > len(STEPS):
+            advice = f"this Gristmill knows steps up to {len(STEPS)}: start the one that made the tables, or newer"
+            raise ConfigError(f"schema {schema!r} is of a newer version", value=version, advice=advice)
+        for step in STEPS[version:]:
+            await connection.execute(step)
+        if version < len(STEPS):
+            await connection.execute("INSERT INTO schema_version VALUES($1)", len(STEPS))
