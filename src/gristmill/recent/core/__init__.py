@@ -1,0 +1,1 @@
+"""What the store of recent items decides: forms of events, filters, rules of queries, and when it is ready."""
