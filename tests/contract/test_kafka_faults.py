@@ -104,6 +104,25 @@ async def test_cut_connections_heal(settings: KafkaSettings, broker: tuple[Kafka
     await log.close()
 
 
+async def test_the_lag_is_told_again_soon_after_a_cut(
+    settings: KafkaSettings, broker: tuple[KafkaBroker, CutProxy]
+) -> None:
+    log, onlooker = KafkaLog(settings, SystemClock()), KafkaLog(settings, SystemClock())
+    await until_claimed(log, b"before")
+    await log.close()
+    assert (await onlooker.lag("t", "g")).undelivered == 0
+    broker[1].cut()
+    began = time.monotonic()
+    while time.monotonic() - began < HEALED_WITHIN_S:
+        try:
+            assert (await onlooker.lag("t", "g")).undelivered == 0
+            break
+        except Unavailable:
+            await asyncio.sleep(0.05)
+    assert time.monotonic() - began < HEALED_WITHIN_S
+    await onlooker.close()
+
+
 async def test_a_broker_that_comes_back_is_found_again(
     settings: KafkaSettings, broker: tuple[KafkaBroker, CutProxy]
 ) -> None:

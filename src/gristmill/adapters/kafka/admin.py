@@ -20,6 +20,7 @@ from gristmill.adapters.kafka.core.fitness import (
     judge_brokers,
 )
 from gristmill.adapters.kafka.producing import PASSING, REQUEST_BYTES_MAX, client_config, translate
+from gristmill.adapters.kafka.reading import ProgressReader
 from gristmill.adapters.kafka.settings import KafkaSettings
 from gristmill.domain.errors import ConfigError, Unavailable, UsageError
 from gristmill.domain.upkeep.finding import Finding
@@ -43,6 +44,11 @@ class TopicAdmin:
         self._settings = settings
         self._timeout_s = settings.timeout_ms / 1_000
         self._known: dict[str, int] = {}
+        self._progress = ProgressReader(settings)
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        await self._progress.close()
 
     @cached_property
     def _client(self) -> AdminClient:
@@ -165,17 +171,8 @@ class TopicAdmin:
         partitions = [TopicPartition(topic, number) for number in range(await self.partitions_of(topic))]
         if not partitions:
             return {}
-        asked = [ConsumerGroupTopicPartitions(kafka_group, partitions)]
-        try:
-            answers = self._client.list_consumer_group_offsets(asked, request_timeout=self._timeout_s)
-            found = await self._wait(answers[kafka_group], f"progress of group {kafka_group!r}")
-        except Unavailable as error:
-            if "GROUP_ID_NOT_FOUND" in str(error):
-                return {}
-            raise
-        return {
-            one.partition: (one.offset, one.metadata or "") for one in found.topic_partitions or [] if one.offset >= 0
-        }
+        found = await self._progress.read(kafka_group, partitions)
+        return {one.partition: (one.offset, one.metadata or "") for one in found if one.offset >= 0}
 
     async def groups(self, *, ending: str) -> list[str]:
         """Return the Kafka consumer groups of this prefix whose name ends so."""

@@ -103,6 +103,7 @@ class KafkaLog:
         await self._groups.close()
         await self._dead.close()
         await self._meter.close()
+        await self._admin.close()
         await self._producer.close()
 
     async def append(self, topic: str, records: Sequence[NewRecord]) -> list[int]:

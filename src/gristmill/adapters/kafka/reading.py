@@ -12,12 +12,15 @@ from gristmill.adapters.kafka.producing import client_config, translate
 from gristmill.adapters.kafka.settings import KafkaSettings
 from gristmill.domain.errors import Unavailable
 
-__all__ = ["TopicReader"]
+__all__ = ["ProgressReader", "TopicReader"]
 
 MESSAGES_PER_BATCH = 500
 POLL_S = 0.5
 SILENT_POLLS_MAX = 40
 """Polls without any message after which reading gives up (20 s); the brokers said that there is one."""
+
+ASKERS_MAX = 16
+"""Groups that a connection is kept for; the one that was not asked about for longest goes first."""
 
 
 class TopicReader:
@@ -87,11 +90,52 @@ class TopicReader:
         return [message for message in polled if message.error() is None]
 
 
-def _make_reader(settings: KafkaSettings) -> Consumer:
+class ProgressReader:
+    """Asks what groups have committed, each by a consumer under its name that never joins it.
+
+    librdkafka's admin client answers this too, but after its connection to the group's coordinator broke it waits for
+    that one for ever, and a coordinator that is still loading has it end the process.
+    """
+
+    def __init__(self, settings: KafkaSettings) -> None:
+        self._settings = settings
+        self._consumers: dict[str, Consumer] = {}
+        self._lock = threading.Lock()
+
+    async def read(self, kafka_group: str, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
+        """Return the partitions with offset and metadata, the offset below 0 where nothing is committed."""
+        try:
+            return await asyncio.to_thread(self._ask, kafka_group, list(partitions))
+        except KafkaException as error:
+            raise translate(error, f"progress of group {kafka_group!r}") from error
+
+    async def close(self) -> None:
+        """Let go of all connections."""
+        await asyncio.to_thread(self._close)
+
+    def _ask(self, kafka_group: str, partitions: list[TopicPartition]) -> list[TopicPartition]:
+        with self._lock:
+            consumer = self._consumers.pop(kafka_group, None)
+            self._consumers[kafka_group] = consumer = consumer or _make_reader(self._settings, kafka_group)
+            if len(self._consumers) > ASKERS_MAX:
+                self._consumers.pop(next(iter(self._consumers))).close()
+            found = consumer.committed(partitions, timeout=self._settings.timeout_ms / 1_000)
+        for one in found:
+            if one.error is not None:
+                raise KafkaException(one.error)
+        return found
+
+    def _close(self) -> None:
+        with self._lock:
+            while self._consumers:
+                self._consumers.popitem()[1].close()
+
+
+def _make_reader(settings: KafkaSettings, kafka_group: str = "") -> Consumer:
     return Consumer(
         {
             **client_config(settings),
-            "group.id": f"{settings.prefix}readers",  # Never joined; librdkafka wants a name.
+            "group.id": kafka_group or f"{settings.prefix}readers",  # Never joined; librdkafka wants a name.
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
             "queued.max.messages.kbytes": 16 * 1024,
