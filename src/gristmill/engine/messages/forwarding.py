@@ -1,0 +1,47 @@
+"""A log on which a record can go on as a changed one: its end and the new record are one step.
+
+Whoever works on a record under a Runner says what follows, and returns; the end that the Runner then tells the log
+takes it along. So the Runner's care for leases and for a log that cannot be reached holds for it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gristmill.domain.log import Lease, NewRecord
+from gristmill.ports.log import Log
+
+__all__ = ["ForwardingLog"]
+
+FOLLOWERS_MAX = 10_000
+"""What follows on a record whose lease was lost is never asked for; beyond so many the oldest is forgotten."""
+
+
+class ForwardingLog:
+    """The log behind, but for the end of records; a `ports.log.Log`."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._followers: dict[Lease, tuple[str, NewRecord]] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
+    def follow(self, lease: Lease, topic: str, record: NewRecord) -> None:
+        """Have this record appended with the end of the leased one."""
+        self._followers.pop(lease, None)
+        self._followers[lease] = (topic, record)
+        if len(self._followers) > FOLLOWERS_MAX:
+            del self._followers[next(iter(self._followers))]
+
+    async def accept(self, leases: Sequence[Lease], *, then: Sequence[tuple[str, NewRecord]] = ()) -> list[bool]:
+        """End records for good; those that something follows on each with it."""
+        if self._followers.keys().isdisjoint(leases):
+            return await self._log.accept(leases, then=then)
+        accepted: list[bool] = []
+        for lease in leases:
+            follower = self._followers.get(lease)
+            accepted += await self._log.accept([lease], then=[*then, follower] if follower is not None else then)
+            self._followers.pop(lease, None)
+        return accepted
