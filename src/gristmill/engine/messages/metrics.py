@@ -10,7 +10,7 @@ from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histo
 __all__ = ["MessageMetrics", "RecordEnd", "message_metrics"]
 
 RecordEnd = Literal["done", "copy", "stale", "left_over", "given_up"]
-"""`copy`: its id was seen before. `stale`: its content has a newer revision. `left_over`: a later try was there first."""
+"""`copy`: its id was seen before; `stale`: its content has a newer revision; `left_over`: a later try was first."""
 
 DURATION_BUCKETS_S = (0.01, 0.05, 0.1, 0.5, 1, 5, 30, 300, 3_600)
 

@@ -12,8 +12,8 @@ from gristmill.adapters.memory import MemoryStore
 from gristmill.adapters.sqlite import SqliteStore
 from gristmill.ports.cache import Cache
 from gristmill.ports.log import Log
-from tests.message_routing import Ground
-from tests.message_stories import ordered_through_kills
+from tests.messages.consumers import Ground
+from tests.messages.stories import ordered_through_kills
 
 
 @pytest.fixture

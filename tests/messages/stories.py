@@ -5,7 +5,17 @@ from __future__ import annotations
 import asyncio
 
 from gristmill.engine.messages.core.envelope import Envelope
-from tests.message_routing import Consumer, Ground, Told, ended, fresh_metrics, route, sender_of, table_of, until_done
+from tests.messages.consumers import (
+    Consumer,
+    Ground,
+    Told,
+    ended,
+    fresh_metrics,
+    route,
+    sender_of,
+    table_of,
+    until_done,
+)
 
 CONSUMERS = 4
 FAILURE_SHARE = 0.05

@@ -94,12 +94,14 @@ class Killed:
             return found
 
         async def call(*arguments: Any, **named: Any) -> Any:
-            if self.is_killed:
-                return _answer_of_nobody(name, arguments)
-            answer = await found(*arguments, **named)
-            return _answer_of_nobody(name, arguments) if self.is_killed else answer
+            answer = None if self.is_killed else await found(*arguments, **named)
+            return self._answer(name, arguments, answer)
 
         return call
+
+    def _answer(self, name: str, arguments: tuple[Any, ...], answer: Any) -> Any:
+        """Return the answer, or what somebody gets whom nobody answers any more."""
+        return _answer_of_nobody(name, arguments) if self.is_killed else answer
 
 
 def _answer_of_nobody(name: str, arguments: tuple[Any, ...]) -> Any:
