@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from gristmill.adapters.redis.places import TopicKeys, offset_of, place_of
-from gristmill.adapters.redis.records import lease_text, letter_parts
+from gristmill.adapters.redis.places import KeyNames, TopicKeys, offset_of, place_of
+from gristmill.adapters.redis.records import Parts, lease_text, letter_parts
 from gristmill.adapters.redis.server import RedisServer
 from gristmill.domain.log import DeadLetter, Diagnosis, Lease, Rejected
 
@@ -30,15 +30,15 @@ _diagnosis_decoder = msgspec.json.Decoder(Diagnosis)
 class RedisLetters:
     """Writes, lists and closes dead letters."""
 
-    def __init__(self, server: RedisServer, prefix: str, channel: str) -> None:
+    def __init__(self, server: RedisServer, names: KeyNames, channel: str) -> None:
         self._server = server
-        self._prefix = prefix
+        self._names = names
         self._channel = channel
-        self._counter = f"{prefix}letters"
+        self._counter = f"{names.prefix}letters"
 
     async def reject(self, lease: Lease, diagnosis: Diagnosis, *, now: str) -> Rejected:
         """Write a letter and accept the record in one step."""
-        keys = TopicKeys.of(self._prefix, lease.topic)
+        keys = self._names.topic(lease.topic)
         number = await self._next_number()
         names = [*keys.group(lease.group).all(), keys.letter(number), *_letter_keys(keys), keys.letters_seen]
         told = _diagnosis_encoder.encode(diagnosis)
@@ -49,7 +49,7 @@ class RedisLetters:
 
     async def bury(self, topic: str, group: str, gaps: Sequence[tuple[int, int]], *, now: str) -> None:
         """Write a letter for each run of records that vanished before the group has read them."""
-        keys = TopicKeys.of(self._prefix, topic)
+        keys = self._names.topic(topic)
         for first, last in gaps[:GAPS_MAX]:
             number = await self._next_number()
             text = f"records {first} to {last} were deleted before the group has read them"
@@ -76,7 +76,7 @@ class RedisLetters:
         if owner is None:
             return None
         topic, group = owner
-        keys = TopicKeys.of(self._prefix, topic)
+        keys = self._names.topic(topic)
         names = [*keys.group(group).all(), keys.letter(number), *_letter_keys(keys)]
         arguments = (number, int(is_requeued), now, self._channel, topic)
         is_closed = await self._server.run("close", names, arguments, is_safe=False)
@@ -89,7 +89,7 @@ class RedisLetters:
     async def _numbers(self, topics: Sequence[str], *, after: int, limit: int) -> list[tuple[int, str]]:
         """Return the lowest numbers above `after` with their topics."""
         commands = [
-            ("ZRANGEBYSCORE", TopicKeys.of(self._prefix, topic).letters_open, f"({after}", "+inf", "LIMIT", 0, limit)
+            ("ZRANGEBYSCORE", self._names.topic(topic).letters_open, f"({after}", "+inf", "LIMIT", 0, limit)
             for topic in topics
         ]
         found = await self._server.do_all(commands)
@@ -97,7 +97,7 @@ class RedisLetters:
         return sorted(numbers)[:limit]
 
     async def _read(self, page: Sequence[tuple[int, str]], *, group: str, has_values: bool) -> list[DeadLetter]:
-        keys = [(number, topic, TopicKeys.of(self._prefix, topic)) for number, topic in page]
+        keys = [(number, topic, self._names.topic(topic)) for number, topic in page]
         answers = await self._server.do_all([("HGETALL", each.letter(number)) for number, _, each in keys])
         wanted = []
         for (number, topic, each), flat in zip(keys, answers, strict=True):
@@ -108,11 +108,14 @@ class RedisLetters:
         places = [fields["id"].decode() for _, _, _, fields in wanted]
         commands = [("XRANGE", one[2], place, place) for one, place in zip(wanted, places, strict=True)]
         entries = await self._server.do_all(commands)
-        letters = [_letter(*one, found) for one, found in zip(wanted, entries, strict=True)]
+        letters = [
+            _letter(*one, letter_parts(found, field=self._names.field_of(one[1])))
+            for one, found in zip(wanted, entries, strict=True)
+        ]
         return letters if has_values else [msgspec.structs.replace(letter, value=b"") for letter in letters]
 
     async def _find(self, topics: Sequence[str], number: int) -> tuple[str, str] | None:
-        keys = [TopicKeys.of(self._prefix, topic) for topic in topics]
+        keys = [self._names.topic(topic) for topic in topics]
         groups = await self._server.do_all([("HGET", each.letter(number), "group") for each in keys])
         return next(((topic, group.decode()) for topic, group in zip(topics, groups, strict=True) if group), None)
 
@@ -121,10 +124,8 @@ def _letter_keys(keys: TopicKeys) -> tuple[str, str]:
     return keys.letters_open, keys.letters_by_record
 
 
-def _letter(
-    number: int, topic: str, stream: str, fields: dict[str, bytes], entries: Sequence[Sequence[object]]
-) -> DeadLetter:
-    value, key, headers, _ = letter_parts(entries)
+def _letter(number: int, topic: str, stream: str, fields: dict[str, bytes], parts: Parts) -> DeadLetter:
+    value, key, headers, _ = parts
     return DeadLetter(
         dead_letter_id=number,
         topic=topic,

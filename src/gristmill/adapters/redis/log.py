@@ -19,7 +19,7 @@ import structlog
 from gristmill.adapters.checks import check_limit, check_records
 from gristmill.adapters.redis.bell import Listener
 from gristmill.adapters.redis.letters import RedisLetters
-from gristmill.adapters.redis.places import TopicKeys, offset_of, place_of
+from gristmill.adapters.redis.places import offset_of, place_of
 from gristmill.adapters.redis.quiet import QuietTopics
 from gristmill.adapters.redis.records import deliveries_of, lease_text, pack_leases, pack_records, stored_of
 from gristmill.adapters.redis.seeking import RedisSeeking
@@ -71,9 +71,9 @@ class RedisLog:
     ) -> None:
         self._server = server
         self._clock = clock
-        self._prefix = server.target.prefix
-        self._channel = f"{self._prefix}bell"
-        self._topics_key = f"{self._prefix}topics"
+        self._names = server.target.names
+        self._channel = f"{self._names.prefix}bell"
+        self._topics_key = f"{self._names.prefix}topics"
         self._lossy = dict(lossy or {})
         self._is_server_time = is_server_time
         self._bells = TopicBells(clock)
@@ -81,9 +81,9 @@ class RedisLog:
         self._listener = Listener(
             server, self._channel, ring=lambda topic: self._ring([topic]), ring_all=self._ring_all
         )
-        self._letters = RedisLetters(server, self._prefix, self._channel)
-        self._seeking = RedisSeeking(server, self._prefix, self._letters)
-        self.upkeep = RedisUpkeep(server, self._prefix, self._channel, owners_folder)
+        self._letters = RedisLetters(server, self._names, self._channel)
+        self._seeking = RedisSeeking(server, self._names, self._letters)
+        self.upkeep = RedisUpkeep(server, self._names, self._channel, owners_folder)
         self._registered: set[str] = set()
         self._claimed: set[str] = set()
         self._unsure: dict[tuple[str, str, str], int] = {}
@@ -111,7 +111,7 @@ class RedisLog:
         check_records(records)
         fault("append.before")
         await self._register(topic)
-        keys = TopicKeys.of(self._prefix, topic)
+        keys = self._names.topic(topic)
         cap = self._lossy.get(topic, 0)
         arguments = (self._now(), self._channel, topic, token_ms, cap, *pack_records(records))
         names = [keys.stream, keys.meta, keys.delayed, keys.token(token)]
@@ -127,7 +127,7 @@ class RedisLog:
         """Append each record unless one was for its row of an outbox; return their offsets."""
         check_records(records)
         await self._register(topic)
-        keys = TopicKeys.of(self._prefix, topic)
+        keys = self._names.topic(topic)
         arguments: list[object] = [self._now(), self._channel, topic, self._lossy.get(topic, 0)]
         for record in records:
             arguments += pack_records([record])
@@ -153,8 +153,9 @@ class RedisLog:
         now_ms, mark = self._clock.monotonic_us() // 1000, self._quiet.mark(topic)
         if not is_again and self._listener.is_heard and self._quiet.is_quiet(topic, group, now_ms=now_ms):
             return []
-        keys = TopicKeys.of(self._prefix, topic).group(group).all()
-        arguments = (group, owner, limit, lease_ms, self._now(), number, int(is_again), SCAN_RECORDS_MAX)
+        keys = self._names.topic(topic).group(group).all()
+        is_foreign = int(topic in self._names.foreign)
+        arguments = (group, owner, limit, lease_ms, self._now(), number, int(is_again), SCAN_RECORDS_MAX, is_foreign)
         try:
             due_in_ms, gaps, found = await self._server.run("claim", keys, arguments, is_safe=False)
         except OutcomeUnknown:
@@ -165,7 +166,8 @@ class RedisLog:
         if not found:
             self._quiet.note_empty(topic, group, mark, now_ms=now_ms, due_in_ms=due_in_ms)
         await self._tell_lost(topic, group, owner, gaps, found)
-        deliveries = deliveries_of(topic, group, owner, [one for one in found if one[3]])
+        told, field = [one for one in found if one[3]], self._names.field_of(topic)
+        deliveries = deliveries_of(topic, group, owner, told, field=field)
         deliveries.sort(key=lambda delivery: delivery.lease.offset)
         return deliveries
 
@@ -208,12 +210,12 @@ class RedisLog:
 
     async def lag(self, topic: str, group: str) -> Lag:
         """Return how far the group is behind."""
-        keys = TopicKeys.of(self._prefix, topic)
+        keys = self._names.topic(topic)
         return Lag(*await self._server.run("lag", [*keys.group(group).all(), keys.delayed], (group, self._now())))
 
     async def partitions(self, topic: str, group: str) -> list[PartitionLag]:
         """Return how far the group is behind: one entry."""
-        keys = TopicKeys.of(self._prefix, topic)
+        keys = self._names.topic(topic)
         newest = await self._server.do("XREVRANGE", keys.stream, "+", "-", "COUNT", 1)
         if not newest and not await self._server.do("EXISTS", keys.stream):
             return []
@@ -233,7 +235,7 @@ class RedisLog:
 
     async def end(self, topic: str) -> int:
         """Return the number of records ever appended to the topic."""
-        keys = TopicKeys.of(self._prefix, topic)
+        keys = self._names.topic(topic)
         last, base = await self._server.do("HMGET", keys.meta, "last", "base")
         if last is not None or not await self._server.do("EXISTS", keys.stream):
             return int(last or 0) - int(base or 0)
@@ -242,21 +244,22 @@ class RedisLog:
 
     async def topics(self) -> list[str]:
         """Return the names of all topics, sorted."""
-        names = sorted(name.decode() for name in await self._server.do("SMEMBERS", self._topics_key))
+        known = {name.decode() for name in await self._server.do("SMEMBERS", self._topics_key)}
+        names = sorted(known.union(self._names.foreign))
         # A topic is made known before its first record is appended.
-        exist = await self._server.do_all([("EXISTS", TopicKeys.of(self._prefix, name).stream) for name in names])
+        exist = await self._server.do_all([("EXISTS", self._names.topic(name).stream) for name in names])
         return [name for name, exists in zip(names, exist, strict=True) if exists]
 
     async def read_all(
         self, topic: str, *, after: int = 0, until_end: bool = True
     ) -> AsyncIterator[list[StoredRecord]]:
         """Yield batches of records with offset > `after`, oldest first, without leases."""
-        stream = TopicKeys.of(self._prefix, topic).stream
+        stream, field = self._names.topic(topic).stream, self._names.field_of(topic)
         while True:
             self._bells.look(topic)
             entries = await self._server.do("XRANGE", stream, f"({place_of(after)}", "+", "COUNT", RECORDS_PER_BATCH)
             if entries:
-                batch = [stored_of(topic, entry) for entry in entries]
+                batch = [stored_of(topic, entry, field=field) for entry in entries]
                 after = batch[-1].offset
                 yield batch
             elif until_end:
@@ -270,7 +273,7 @@ class RedisLog:
 
     async def trimmed(self, topic: str) -> int:
         """Return how many records of the topic were trimmed so far."""
-        return int(await self._server.do("HGET", TopicKeys.of(self._prefix, topic).meta, "trimmed") or 0)
+        return int(await self._server.do("HGET", self._names.topic(topic).meta, "trimmed") or 0)
 
     async def dead_letters(
         self, *, topic: str = "", group: str = "", after: int = 0, limit: int = 100, has_values: bool = True
@@ -297,13 +300,13 @@ class RedisLog:
 
     async def hold_of(self, topic: str, group: str, offset: int) -> Hold | None:
         """Return where a record stands for a group, None where the group is done with it or it is gone."""
-        keys = TopicKeys.of(self._prefix, topic).group(group).all()
+        keys = self._names.topic(topic).group(group).all()
         found = await self._server.run("look", keys, (place_of(offset),))
         return Hold(found[0].decode(), found[1], found[2]) if found else None
 
     async def has_open_before(self, topic: str, group: str, *, key: str, offset: int) -> bool:
         """Whether the group is not done with an earlier record of this key; looks at all that it has under way."""
-        keys = TopicKeys.of(self._prefix, topic).group(group).all()
+        keys = self._names.topic(topic).group(group).all()
         return bool(await self._server.run("before", keys, (place_of(offset), key)))
 
     async def close(self) -> None:
@@ -325,6 +328,8 @@ class RedisLog:
         return "" if self._is_server_time else str(self._clock.now_ms())
 
     async def _register(self, topic: str) -> None:
+        if topic in self._names.foreign:
+            raise UsageError("topic that somebody else writes", value=topic, advice="take it out of log.foreign")
         if topic not in self._registered:
             await self._server.do("SADD", self._topics_key, topic)
             self._registered.add(topic)
@@ -340,7 +345,7 @@ class RedisLog:
             by_group[lease.topic, lease.group].append(index)
         answers = [False] * len(leases)
         for (topic, group), indexes in by_group.items():
-            keys = TopicKeys.of(self._prefix, topic).group(group).all()
+            keys = self._names.topic(topic).group(group).all()
             packed = pack_leases([leases[index] for index in indexes])
             found = await self._server.run(script, keys, (group, *arguments(topic), packed))
             for index, answer in zip(indexes, found, strict=True):
@@ -353,10 +358,10 @@ class RedisLog:
         topics = {topic: number for number, topic in enumerate(dict.fromkeys(topic for topic, _ in then))}
         keys: list[str] = []
         for topic, group in groups:
-            keys += TopicKeys.of(self._prefix, topic).group(group).all()
+            keys += self._names.topic(topic).group(group).all()
         for topic in topics:
             await self._register(topic)
-            names = TopicKeys.of(self._prefix, topic)
+            names = self._names.topic(topic)
             keys += (names.stream, names.meta, names.delayed)
         flat: list[object] = [self._now(), self._channel, len(groups), len(leases)]
         for lease in leases:

@@ -10,7 +10,7 @@ import msgspec
 from gristmill.adapters.redis.places import offset_of, place_of
 from gristmill.domain.log import Delivery, Lease, NewRecord, StoredRecord
 
-__all__ = ["deliveries_of", "lease_text", "letter_parts", "pack_leases", "pack_records", "stored_of"]
+__all__ = ["Parts", "deliveries_of", "lease_text", "letter_parts", "pack_leases", "pack_records", "stored_of"]
 
 OUR_FIELDS_MIN = 4
 
@@ -54,29 +54,38 @@ def lease_text(lease: Lease) -> str:
     return f"{lease.epoch} {lease.owner}\n" if lease.owner else "-"
 
 
-def deliveries_of(topic: str, group: str, owner: str, claimed: Sequence[Sequence[Any]]) -> list[Delivery]:
-    """Return what a claim has answered."""
+def deliveries_of(
+    topic: str, group: str, owner: str, claimed: Sequence[Sequence[Any]], *, field: str | None
+) -> list[Delivery]:
+    """Return what a claim has answered; `field` as `KeyNames.field_of` tells it."""
     deliveries = []
     for place, epoch, attempt, fields in claimed:
-        value, key, headers, appended_at_ms = _parts_of(place, fields)
+        value, key, headers, appended_at_ms = _parts_of(place, fields, field)
         lease = Lease(topic, group, offset_of(place), owner, epoch)
         deliveries.append(Delivery(lease, value, key, headers, attempt, appended_at_ms))
     return deliveries
 
 
-def stored_of(topic: str, entry: Sequence[Any]) -> StoredRecord:
-    """Return an entry of a stream as broadcast reading shows it."""
+def stored_of(topic: str, entry: Sequence[Any], *, field: str | None) -> StoredRecord:
+    """Return an entry of a stream as broadcast reading shows it; `field` as `KeyNames.field_of` tells it."""
     place, fields = entry
-    value, key, headers, appended_at_ms = _parts_of(place, fields)
+    value, key, headers, appended_at_ms = _parts_of(place, fields, field)
     return StoredRecord(topic, offset_of(place), value, key, headers, appended_at_ms)
 
 
-def letter_parts(entries: Sequence[Sequence[Any]]) -> Parts:
-    """Return what a dead letter shows of its record, empty where that is gone."""
-    return _parts_of(*entries[0]) if entries else (b"", "", {}, 0)
+def letter_parts(entries: Sequence[Sequence[Any]], *, field: str | None) -> Parts:
+    """Return what a dead letter shows of its record, empty where that is gone; `field` as in `stored_of`."""
+    if not entries:
+        return b"", "", {}, 0
+    place, fields = entries[0]
+    return _parts_of(place, fields, field)
 
 
-def _parts_of(place: bytes, fields: Sequence[bytes]) -> Parts:
+def _parts_of(place: bytes, fields: Sequence[bytes], field: str | None) -> Parts:
+    if field is not None:
+        value = dict(zip(fields[::2], fields[1::2], strict=True)).get(field.encode()) if field else None
+        # An entry without the field is shown whole: whoever decodes it says what is wrong with it.
+        return _all_fields(fields) if value is None else value, "", {}, int(place.partition(b"-")[0])
     if len(fields) >= OUR_FIELDS_MIN and fields[0] == b"v" and fields[2] == b"t":
         if len(fields) == OUR_FIELDS_MIN:
             return fields[1], "", {}, int(fields[3])
@@ -84,6 +93,9 @@ def _parts_of(place: bytes, fields: Sequence[bytes]) -> Parts:
         headers = _headers_decoder.decode(more[b"h"]) if b"h" in more else {}
         return fields[1], more.get(b"k", b"").decode(), headers, int(fields[3])
     # Written by another program: all of its fields are the value, as they stand.
-    pairs = zip(fields[::2], fields[1::2], strict=True)
-    texts = {name.decode("utf-8", "replace"): value.decode("utf-8", "replace") for name, value in pairs}
-    return msgspec.json.encode(texts), "", {}, int(place.partition(b"-")[0])
+    return _all_fields(fields), "", {}, int(place.partition(b"-")[0])
+
+
+def _all_fields(fields: Sequence[bytes]) -> bytes:
+    texts = [one.decode("utf-8", "replace") for one in fields]
+    return msgspec.json.encode(dict(zip(texts[::2], texts[1::2], strict=True)))

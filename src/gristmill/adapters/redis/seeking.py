@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from gristmill.adapters.redis.letters import RedisLetters
-from gristmill.adapters.redis.places import TopicKeys, offset_of, place_of
+from gristmill.adapters.redis.places import KeyNames, offset_of, place_of
 from gristmill.adapters.redis.records import stored_of
 from gristmill.adapters.redis.server import RedisServer
 from gristmill.domain.log import NEVER_MS
@@ -26,9 +26,9 @@ class Moved(msgspec.Struct):
 class RedisSeeking:
     """Seeks in the topics of one prefix."""
 
-    def __init__(self, server: RedisServer, prefix: str, letters: RedisLetters) -> None:
+    def __init__(self, server: RedisServer, names: KeyNames, letters: RedisLetters) -> None:
         self._server = server
-        self._prefix = prefix
+        self._names = names
         self._letters = letters
 
     async def seek(self, topic: str, group: str, to: SeekTo, *, now: str, is_preview: bool) -> Moved:
@@ -43,7 +43,7 @@ class RedisSeeking:
     async def _go_over(
         self, topic: str, group: str, what: str, first: str, *, now: str, is_preview: bool, spared: tuple[str, ...] = ()
     ) -> int:
-        keys = TopicKeys.of(self._prefix, topic).group(group).all()
+        keys = self._names.topic(topic).group(group).all()
         count, after = 0, ""
         while True:
             arguments = (what, group, first, after, now, int(is_preview), *spared)
@@ -68,7 +68,7 @@ class RedisSeeking:
 
     async def _find_first(self, topic: str, to: SeekTo) -> str:
         """Return the place of the first record that a group is to get."""
-        stream = TopicKeys.of(self._prefix, topic).stream
+        stream = self._names.topic(topic).stream
         newest = await self._server.do("XREVRANGE", stream, "+", "-", "COUNT", 1)
         if to.offset is not None or not newest:
             return place_of(to.offset or 0)
@@ -81,7 +81,10 @@ class RedisSeeking:
         while low < high:
             middle = (low + high) // 2
             found = await self._server.do("XRANGE", stream, place_of(middle), "+", "COUNT", 1)
-            if not found or (record := stored_of(topic, found[0])).appended_at_ms >= at_ms:
+            if (
+                not found
+                or (record := stored_of(topic, found[0], field=self._names.field_of(topic))).appended_at_ms >= at_ms
+            ):
                 high = middle
             else:
                 low = record.offset + 1

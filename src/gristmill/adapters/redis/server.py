@@ -7,9 +7,10 @@ leases or by a token. What still fails is `Unavailable`, or `OutcomeUnknown` whe
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -17,6 +18,7 @@ import msgspec
 import structlog
 
 from gristmill.adapters.redis.fitness_core import judge_server
+from gristmill.adapters.redis.places import KeyNames
 from gristmill.domain.errors import ConfigError, OutcomeUnknown, Unavailable
 from gristmill.domain.upkeep.finding import Finding, first_refused
 
@@ -58,6 +60,7 @@ class RedisTarget(msgspec.Struct, frozen=True, kw_only=True):
         password: kept out of the address, so that it is in no message.
         ca_file: certificates to trust beside those of the system; empty for none.
         prefix: begin of every key; installations that share a server differ in it.
+        foreign: see `KeyNames`.
         is_ephemeral: a server that keeps nothing over its own restart will do.
     """
 
@@ -65,7 +68,13 @@ class RedisTarget(msgspec.Struct, frozen=True, kw_only=True):
     password: str = ""
     ca_file: str = ""
     prefix: str = "gristmill:"
+    foreign: Mapping[str, str] = MappingProxyType({})
     is_ephemeral: bool = False
+
+    @property
+    def names(self) -> KeyNames:
+        """What our keys are called."""
+        return KeyNames(self.prefix, self.foreign)
 
     @property
     def address(self) -> str:
@@ -272,6 +281,9 @@ def _translate(error: exceptions.RedisError, target: RedisTarget) -> Exception:
         return Unavailable(f"{where} cannot be reached", value=text)
     if isinstance(error, exceptions.ConnectionError | exceptions.TimeoutError):
         return OutcomeUnknown(f"{where} did not answer", value=text or type(error).__name__)
+    if text.startswith("GROUPTAKEN"):
+        advice = "give the generator another type: its group on a stream of others is named after it"
+        return ConfigError(f"{where} has a group of this name that is not ours", value=text, advice=advice)
     if "WRONGTYPE" in text:
         advice = "set log.prefix to something that no other program uses"
         return ConfigError(f"{where} holds other things under our names", value=text, advice=advice)

@@ -10,7 +10,7 @@ import structlog
 from gristmill.adapters.local_host import OwnerLock, read_marks
 from gristmill.adapters.local_host.marks import sweep_marks
 from gristmill.adapters.local_host.owners import registered_owners
-from gristmill.adapters.redis.places import TopicKeys, place_of
+from gristmill.adapters.redis.places import KeyNames, place_of
 from gristmill.adapters.redis.server import RedisServer
 from gristmill.domain.errors import Unavailable
 
@@ -25,9 +25,9 @@ _log = structlog.get_logger()
 class RedisUpkeep:
     """Upkeep of the topics of one prefix."""
 
-    def __init__(self, server: RedisServer, prefix: str, channel: str, owners_folder: Path | None) -> None:
+    def __init__(self, server: RedisServer, names: KeyNames, channel: str, owners_folder: Path | None) -> None:
         self._server = server
-        self._prefix = prefix
+        self._names = names
         self._channel = channel
         self._owners_folder = owners_folder
 
@@ -56,8 +56,10 @@ class RedisUpkeep:
         return freed
 
     async def trim(self, topic: str, *, upto: int | None) -> int:
-        """Delete what every group has accepted, up to an offset or without bound."""
-        keys = TopicKeys.of(self._prefix, topic)
+        """Delete what every group has accepted, up to an offset or without bound; nothing of what others write."""
+        if topic in self._names.foreign:
+            return 0
+        keys = self._names.topic(topic)
         groups = await self.groups_of(topic)
         names = [keys.stream, keys.meta, keys.delayed, keys.letters_by_record]
         for group in groups:
@@ -73,7 +75,7 @@ class RedisUpkeep:
 
     async def reap(self, topic: str, *, idle_ms_max: int = MEMBER_IDLE_MS_MAX) -> int:
         """Remove members of a topic's groups that are long gone."""
-        stream = TopicKeys.of(self._prefix, topic).stream
+        stream = self._names.topic(topic).stream
         groups = await self.groups_of(topic)
         return sum([int(await self._server.run("reap", [stream], (group, idle_ms_max))) for group in groups])
 
@@ -87,11 +89,15 @@ class RedisUpkeep:
                 _log.warning("topic cannot be tidied up", topic=topic, error=str(error))
 
     async def groups_of(self, topic: str) -> list[str]:
-        """Return the groups that a stream has, ours and those of others."""
-        keys = TopicKeys.of(self._prefix, topic)
+        """Return the groups that a stream has, ours and those of others; of a stream of others only ours."""
+        keys = self._names.topic(topic)
         if not await self._server.do("EXISTS", keys.stream):
             return []
-        return [info[1].decode() for info in await self._server.do("XINFO", "GROUPS", keys.stream)]
+        found = [info[1].decode() for info in await self._server.do("XINFO", "GROUPS", keys.stream)]
+        if topic not in self._names.foreign:
+            return found
+        are_ours = await self._server.do_all([("EXISTS", keys.group(group).state) for group in found])
+        return [group for group, is_ours in zip(found, are_ours, strict=True) if is_ours]
 
     async def _free(
         self, groups: Iterable[tuple[str, str]], owner: str, marked: frozenset[int] | None, *, now: str
@@ -99,7 +105,7 @@ class RedisUpkeep:
         freed: list[str] = []
         places = [] if marked is None else [place_of(offset) for offset in sorted(marked)]
         for topic, group in groups:
-            keys = TopicKeys.of(self._prefix, topic).group(group).all()
+            keys = self._names.topic(topic).group(group).all()
             arguments = (group, owner, now, self._channel, topic, int(marked is not None), *places)
             freed += [topic] * await self._server.run("free", keys, arguments)
         return freed

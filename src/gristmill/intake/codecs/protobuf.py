@@ -1,7 +1,7 @@
 """Protobuf records as JSON, by a compiled FileDescriptorSet (`protoc --include_imports --descriptor_set_out=FILE`).
 
 Field names stay as the .proto file writes them. As in the JSON of protobuf, 64-bit whole numbers become texts, bytes
-base64, enums their names, times RFC 3339. A field that has its default value is not there, since nobody can tell whether
+base64, enums their names, times RFC 3339. A field with its default value is not there, since nobody can tell whether
 it was set: an id of 0 is no id. Each Source has a pool of its own, so that two revisions of a .proto file do not clash.
 """
 

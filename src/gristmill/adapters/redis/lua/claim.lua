@@ -1,4 +1,4 @@
--- KEYS: those of a topic in a group. ARGV: group, owner, limit, lease_ms, now, call, is_retry, scan_max.
+-- KEYS: those of a topic in a group. ARGV: group, owner, limit, lease_ms, now, call, is_retry, scan_max, is_foreign.
 -- Answer: milliseconds until something comes due when there is nothing now, negative where nobody can tell; (first, last)
 -- of runs of records that vanished unread; (id, epoch, attempt, fields) a record, without fields where the record vanished
 -- while it was held.
@@ -7,6 +7,7 @@ local group, owner, limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local now = read_now(ARGV[5])
 local until_ms = whole(now + tonumber(ARGV[4]))
 local call, scan_max = ARGV[6], tonumber(ARGV[8])
+local is_foreign = ARGV[9] == '1'
 
 -- A server answers nobody while a script runs: one claim moves no more than that, however large the records are.
 local BYTES_MAX = 16 * 1024 * 1024
@@ -23,6 +24,12 @@ local FAR_MS = 60000
 if redis.call('EXISTS', stream) == 0 then return {FAR_MS, {}, {}} end
 
 local known = redis.call('HMGET', state, 'cursor', 'born', 'fresh_first', 'passed')
+if not known[1] and is_foreign then
+  -- On a stream of others a group that is there already is somebody else's: its records are not ours to take.
+  for _, info in ipairs(redis.call('XINFO', 'GROUPS', stream)) do
+    if info[2] == group then return redis.error_reply('GROUPTAKEN ' .. group) end
+  end
+end
 if not known[1] then known = open_group(stream, meta, state, held, leased, waiting, group) end
 local cursor, born, is_fresh_first = known[1], known[2], known[3] == '1'
 
@@ -134,7 +141,7 @@ local function take_fresh(most)
         end
       end
       cursor = id
-      local due = due_of(fields)
+      local due = is_foreign and 0 or due_of(fields)
       if due > now then
         parked[#parked + 1] = id
         parked_holds[#parked_holds + 1] = id

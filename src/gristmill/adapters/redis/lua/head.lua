@@ -97,13 +97,14 @@ end
 -- is not delivered.
 local function due_of(fields)
   local count = #fields
-  if count > 4 and fields[count - 1] == 'd' and fields[3] == 't' then return tonumber(fields[count]) end
+  if count > 4 and fields[count - 1] == 'd' and fields[1] == 'v' and fields[3] == 't' then
+    return tonumber(fields[count]) or 0
+  end
   return 0
 end
 
 local function appended_at(id, fields)
-  if fields[1] == 'v' and fields[3] == 't' then return tonumber(fields[4]) end
-  return number_of(id)
+  return fields[1] == 'v' and fields[3] == 't' and tonumber(fields[4]) or number_of(id)
 end
 
 local function count_all(stream, meta)
