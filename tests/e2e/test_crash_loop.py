@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gristmill.adapters.recording import read_history
+from gristmill.testing.crash.cycles import run_cycles
 from gristmill.testing.crash.loop import RunCommand, run_round, run_undisturbed
 from gristmill.testing.crash.outputs import Findings
 from gristmill.testing.crash.processes import VICTIMS, Victim
@@ -19,6 +20,9 @@ SAMPLE = Path(__file__).parents[2] / "src/gristmill/cli/data/demo_posts.jsonl"
 LINES = 2_000
 ROUNDS = 2
 SEED = 20_261_130
+CYCLES_SEED = 20_261_107
+"""Draws deaths of every process, and a freeze past the leases."""
+
 TIMEOUT_S = 120.0
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(600)]
@@ -70,3 +74,10 @@ def test_P1_a_kill_loses_and_doubles_nothing(
         expected=expected,
     )
     assert not result.faults, f"killed {victim} after {result.after_s:.2f} s"
+
+
+def test_P1_faults_of_a_group_that_serves_a_topic_lose_and_double_nothing(tmp_path: Path) -> None:
+    outcome = run_cycles(tmp_path, log="sqlite", cycles=10, records=1_000, seed=CYCLES_SEED)
+    assert outcome.records == 1_000
+    assert outcome.redelivered > 0
+    assert not outcome.faults, f"after {outcome.hurts}"

@@ -9,11 +9,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from gristmill.adapters.clock import SystemClock
 from gristmill.adapters.kafka import KafkaLog
 from gristmill.adapters.sqlite import SqliteStore
+from gristmill.domain.errors import Unavailable
+from gristmill.domain.log import Lag
 from gristmill.testing.crash.processes import descendants, kill_hard
 
 DONE_WITHIN_S = 120.0
@@ -21,10 +24,22 @@ LOOK_AGAIN_S = 0.2
 
 
 class KafkaGroup:
-    """`gristmill up` over one topic and one plan of a flow file."""
+    """`gristmill up` over one topic and one plan of a flow file.
+
+    Args:
+        environment: goes before what the group is told otherwise.
+    """
 
     def __init__(
-        self, folder: Path, brokers: str, prefix: str, *, flow_file: Path, name: str, engines: int = 2
+        self,
+        folder: Path,
+        brokers: str,
+        prefix: str,
+        *,
+        flow_file: Path,
+        name: str,
+        engines: int = 2,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self._folder = folder
         self.topic = name
@@ -44,6 +59,7 @@ class KafkaGroup:
             "GRISTMILL_DISPATCHER__RECOVERY_DELAY_S": "1",
             "GRISTMILL_DISPATCHER__RECOVERIES_MAX": "1",
             "GRISTMILL_DISPATCHER__MONITOR_INTERVAL_S": "1",
+            **(environment or {}),
         }
         argv = [sys.executable, "-m", "gristmill", "up", "--topic", name, "--plan", name, "--engines", str(engines)]
         self._argv = [*argv, "--flow", str(flow_file), "--state", str(folder / "state")]
@@ -65,15 +81,17 @@ class KafkaGroup:
             self.process.wait()
             raise
 
-    async def until_left(self, log: KafkaLog, left: int) -> None:
+    async def until_left(self, log: KafkaLog, left: int, *, within_s: float = DONE_WITHIN_S) -> None:
         """Wait until so many records, or fewer, are not accepted."""
-        deadline = time.monotonic() + DONE_WITHIN_S
-        lag = await log.lag(self.topic, self.group)
-        while lag.undelivered + lag.in_flight + lag.waiting > left:
+        deadline = time.monotonic() + within_s
+        lag: Lag | None = None
+        while lag is None or lag.undelivered + lag.in_flight + lag.waiting > left:
             assert self.process.poll() is None, "the group has ended"
             assert time.monotonic() < deadline, f"more than {left} records are left: {lag}"
-            await asyncio.sleep(LOOK_AGAIN_S)
-            lag = await log.lag(self.topic, self.group)
+            if lag is not None:
+                await asyncio.sleep(LOOK_AGAIN_S)
+            with suppress(Unavailable):
+                lag = await log.lag(self.topic, self.group)
 
     async def counts(self) -> dict[str, int]:
         """Return how much the store holds."""

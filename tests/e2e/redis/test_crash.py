@@ -9,13 +9,14 @@ import pytest
 from gristmill.testing.crash.cycles import run_cycles
 from tests.redis_servers import program_or_skip
 
-CYCLES = 12
-SEED = 20_261_130
+SEED = 20_261_133
+"""Draws every kind of death, cuts, and the death of the server."""
 
 pytestmark = [pytest.mark.cluster, pytest.mark.crash, pytest.mark.timeout(300)]
 
 
 def test_P1_faults_on_redis_lose_and_double_nothing(tmp_path: Path) -> None:
-    outcome = run_cycles(tmp_path, cycles=CYCLES, seed=SEED, program=program_or_skip("redis"))
-    assert outcome.records > 0
+    outcome = run_cycles(tmp_path, log="redis", cycles=10, records=1_000, seed=SEED, program=program_or_skip("redis"))
+    assert outcome.records == 1_000
+    assert outcome.redelivered > 0
     assert not outcome.faults, f"after {outcome.hurts}"

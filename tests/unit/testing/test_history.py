@@ -100,6 +100,15 @@ def test_an_end_below_the_highest_fence_is_a_stale_write() -> None:
     assert kinds(*story, event("accept", 410, fence=2)) == []
 
 
+def test_a_write_is_stale_only_if_it_was_asked_for_after_the_next_holder_was_known() -> None:
+    story = [event("publish", 0), deliver(1), deliver(400, attempt=2, owner="b")]
+    for kind in ("effect", "accept"):
+        end = event("accept", 430, fence=2)
+        under_way = event(kind, 420, fence=1, owner="a", asked_at_ms=400)
+        assert kinds(*story, under_way, end) == []
+        assert kinds(*story, msgspec.structs.replace(under_way, asked_at_ms=401), end) == ["stale write"]
+
+
 def test_where_the_log_is_apart_a_late_holder_may_write_until_the_state_is_told() -> None:
     story = [event("publish", 0), deliver(1), deliver(400, attempt=2, owner="b")]
     late, told = effect(410, fence=1), event("fence", 420, fence=2)

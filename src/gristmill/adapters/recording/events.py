@@ -46,6 +46,8 @@ class HistoryEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
         fence: epoch of the lease under which it happened (deliver, effect).
         key: what may happen only once (effect).
         item: what `version` counts revisions of (effect).
+        asked_at_ms: when the call was made that this tells of (effect, accept, dead): it took hold between then and
+            `at_ms`. A process may be frozen in between; 0 where it took hold when it was recorded.
     """
 
     kind: EventKind
@@ -61,6 +63,7 @@ class HistoryEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     key: str = ""
     item: str = ""
     version: int = 0
+    asked_at_ms: int = 0
 
     @property
     def record(self) -> tuple[str, int]:

@@ -42,8 +42,9 @@ class RecordingLog:
         return deliveries
 
     async def accept(self, leases: Sequence[Lease], *, then: Sequence[tuple[str, NewRecord]] = ()) -> list[bool]:
+        asked_at_ms = self._clock.now_ms()
         accepted: list[bool] = await self._log.accept(leases, then=then)
-        self._note_each("accept", leases, accepted)
+        self._note_each("accept", leases, accepted, asked_at_ms=asked_at_ms)
         return accepted
 
     async def release(self, leases: Sequence[Lease], *, delay_ms: int = 0, counted: bool = True) -> list[bool]:
@@ -57,9 +58,10 @@ class RecordingLog:
         return renewed
 
     async def reject(self, lease: Lease, diagnosis: Diagnosis) -> Rejected:
+        asked_at_ms = self._clock.now_ms()
         rejected: Rejected = await self._log.reject(lease, diagnosis)
         if rejected == "written":
-            self._note("dead", lease)
+            self._note("dead", lease, asked_at_ms=asked_at_ms)
         return rejected
 
     def _note_each(self, kind: Any, leases: Sequence[Lease], done: Sequence[bool], **fields: int) -> None:
@@ -68,40 +70,41 @@ class RecordingLog:
                 self._note(kind, lease, **fields)
 
     def _note(self, kind: Any, lease: Lease, **fields: int) -> None:
-        self._recorder.record(
-            kind,
-            topic=lease.topic,
-            group=lease.group,
-            offset=lease.offset,
-            owner=lease.owner,
-            fence=lease.epoch,
-            **fields,
-        )
+        _note_lease(self._recorder, kind, lease, **fields)
 
 
 class RecordingState:
-    """Records the commit of a run as an effect with the run's id as key, and the acceptance that goes with it."""
+    """Records fence, the commit of a run as an effect with the id of the run as key, and its acceptance."""
 
-    def __init__(self, state: Any, recorder: HistoryRecorder) -> None:
+    def __init__(self, state: Any, recorder: HistoryRecorder, clock: Clock) -> None:
         self._state = state
         self._recorder = recorder
+        self._clock = clock
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._state, name)
 
     async def commit(self, commits: Sequence[Commit]) -> list[CommitOutcome]:
+        asked_at_ms = self._clock.now_ms()
         outcomes: list[CommitOutcome] = await self._state.commit(commits)
         for commit, outcome in zip(commits, outcomes, strict=True):
             if isinstance(outcome, Committed) and commit.lease is not None:
-                self._note(commit, commit.lease)
+                self._note_commit(commit, commit.lease, asked_at_ms=asked_at_ms)
         return outcomes
 
-    def _note(self, commit: Commit, lease: Lease) -> None:
-        place: dict[str, int | str] = {"topic": lease.topic, "group": lease.group, "offset": lease.offset}
+    async def fence(self, leases: Sequence[Lease], *, until_ms: int) -> None:
+        await self._state.fence(leases, until_ms=until_ms)
+        for lease in leases:
+            self._note("fence", lease)
+
+    def _note_commit(self, commit: Commit, lease: Lease, *, asked_at_ms: int) -> None:
         if isinstance(commit, RunCommit) and commit.status != "failed":
-            self._recorder.record("effect", **place, owner=lease.owner, fence=lease.epoch, key=commit.run_id)
+            self._note("effect", lease, key=commit.run_id, asked_at_ms=asked_at_ms)
         if not isinstance(commit, RunCommit) or commit.accept:
-            self._recorder.record("accept", **place, owner=lease.owner, fence=lease.epoch)
+            self._note("accept", lease, asked_at_ms=asked_at_ms)
+
+    def _note(self, kind: Any, lease: Lease, **fields: int | str) -> None:
+        _note_lease(self._recorder, kind, lease, **fields)
 
 
 class _Closing(Protocol):
@@ -115,7 +118,7 @@ class RecordingStore:
         self._store: _Closing = store
         self._recorder = recorder
         self.log: Any = RecordingLog(store.log, recorder, clock)
-        self.state: Any = RecordingState(store.state, recorder)
+        self.state: Any = RecordingState(store.state, recorder, clock)
         self.cache: Any = store.cache
         recorder.record("boot")
         self.front: Any = store.front
@@ -127,3 +130,8 @@ class RecordingStore:
         """Close the store, then the history."""
         await self._store.close()
         self._recorder.close()
+
+
+def _note_lease(recorder: HistoryRecorder, kind: Any, lease: Lease, **fields: int | str) -> None:
+    place: dict[str, int | str] = {"topic": lease.topic, "group": lease.group, "offset": lease.offset}
+    recorder.record(kind, **place, owner=lease.owner, fence=lease.epoch, **fields)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
@@ -50,12 +49,8 @@ def judge(
     finished: Collection[tuple[str, str]],
     *,
     bounds: Bounds,
-    is_log_apart: bool = False,
 ) -> list[str]:
     """Return the anomalies of a history, in words, at most five.
-
-    Where the log is apart from the state, the fence of the next holder rises when it begins, a moment after its
-    delivery. What the former one writes in between is found by the next, and stays the only effect of its key.
 
     Args:
         published: records that exist, whether the history tells of them or not.
@@ -81,13 +76,8 @@ def judge(
                 kind="accept", at_ms=event.at_ms, topic=event.topic, group=event.group, offset=event.offset
             )
             told_whole.append(ending)
-    anomalies = check_history(told_whole, bounds)
-    if is_log_apart:
-        effects = Counter(event.key for event in events if event.kind == "effect")
-        anomalies = [
-            one for one in anomalies if one.kind != "stale write" or effects[told_whole[one.event_index].key] > 1
-        ]
-    return [f"{anomaly.promise} {anomaly.kind}: {anomaly.detail}" for anomaly in anomalies[:SHOWN_ANOMALIES_MAX]]
+    anomalies = check_history(told_whole, bounds)[:SHOWN_ANOMALIES_MAX]
+    return [f"{anomaly.promise} {anomaly.kind}: {anomaly.detail}" for anomaly in anomalies]
 
 
 async def _read_truth(

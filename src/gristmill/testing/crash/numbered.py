@@ -8,9 +8,13 @@ import msgspec
 
 from gristmill import Flow, Item, Plan, cell, task
 
-__all__ = ["Number", "count", "flow"]
+__all__ = ["SLOW", "Number", "count", "flow"]
 
 TASK_S = 0.005
+SLOW = "slow"
+"""What a text ends with that takes longer: long enough to be under way whenever something is killed."""
+
+SLOW_S = 0.3
 
 
 @cell("number")
@@ -22,7 +26,7 @@ class Number(msgspec.Struct, frozen=True):
 
 @task
 async def count(item: Item) -> Number:
-    await asyncio.sleep(TASK_S)
+    await asyncio.sleep(SLOW_S if item.text.endswith(SLOW) else TASK_S)
     return Number(item.text)
 
 

@@ -142,23 +142,26 @@ def _find_double_effects(events: Sequence[HistoryEvent]) -> Iterator[Anomaly]:
 
 
 def _find_stale_writes(events: Sequence[HistoryEvent], *, fenced_by: EventKind) -> Iterator[Anomaly]:
-    highest: defaultdict[tuple[str, str, int], int] = defaultdict(int)
-    for index, event in enumerate(events):
-        if event.kind == fenced_by:
-            highest[event.place] = max(highest[event.place], event.fence)
-        elif event.kind == "effect" and event.fence < highest[event.place]:
-            yield Anomaly("stale write", f"{event.place} with fence {event.fence} < {highest[event.place]}", index)
+    return _find_late(events, "effect", fenced_by=fenced_by)
 
 
 def _find_stale_accepts(events: Sequence[HistoryEvent]) -> Iterator[Anomaly]:
     """Ending a record is a write too, and the log knows its holder. Ends without a fence say nothing."""
-    highest: defaultdict[tuple[str, str, int], int] = defaultdict(int)
+    return _find_late(events, "accept", "dead", fenced_by="deliver")
+
+
+def _find_late(events: Sequence[HistoryEvent], *kinds: EventKind, fenced_by: EventKind) -> Iterator[Anomaly]:
+    """What was asked for after a later holder was known, and took hold all the same.
+
+    A call that was under way when that one came in may have been before it: only its process was late to say so.
+    """
+    highest: dict[tuple[str, str, int], tuple[int, int]] = {}
     for index, event in enumerate(events):
-        if event.kind == "deliver":
-            highest[event.place] = max(highest[event.place], event.fence)
-        elif event.kind in ("accept", "dead") and 0 < event.fence < highest[event.place]:
-            detail = f"{event.kind} of {event.place} with fence {event.fence} < {highest[event.place]}"
-            yield Anomaly("stale write", detail, index)
+        fence, at_ms = highest.get(event.place, (0, 0))
+        if event.kind == fenced_by and event.fence > fence:
+            highest[event.place] = event.fence, event.at_ms
+        elif event.kind in kinds and 0 < event.fence < fence and (not event.asked_at_ms or event.asked_at_ms > at_ms):
+            yield Anomaly("stale write", f"{event.kind} of {event.place} with fence {event.fence} < {fence}", index)
 
 
 def _find_early_reports(events: Sequence[HistoryEvent]) -> Iterator[Anomaly]:

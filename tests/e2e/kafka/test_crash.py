@@ -13,12 +13,15 @@ from gristmill.adapters.clock import SystemClock
 from gristmill.adapters.kafka import KafkaLog, KafkaSettings
 from gristmill.domain.log import NewRecord
 from gristmill.testing.crash import numbered
+from gristmill.testing.crash.cycles import run_cycles
 from gristmill.testing.crash.processes import choose_pids, kill_hard
 from tests.on_kafka.backends import fresh_prefix, require_kafka, start_broker
 from tests.on_kafka.group import KafkaGroup
 
 RECORDS = 2_000
 KILL_AFTER = 300
+SEED = 20_261_101
+"""Draws deaths of every process, cuts and a stall."""
 
 FLAKY_FLOW = """
 from gristmill import Flow, Item, Plan, task
@@ -94,3 +97,11 @@ async def test_P1_a_killed_process_loses_and_doubles_nothing(
         "runs": RECORDS,
         "runs.done": RECORDS,
     }
+
+
+def test_P1_faults_on_kafka_lose_and_double_nothing(tmp_path: Path) -> None:
+    require_kafka()
+    outcome = run_cycles(tmp_path, log="kafka", cycles=10, records=1_000, seed=SEED)
+    assert outcome.records == 1_000
+    assert outcome.redelivered > 0
+    assert not outcome.faults, f"after {outcome.hurts}"
