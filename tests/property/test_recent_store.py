@@ -117,6 +117,7 @@ def test_AC_RS_041_the_store_answers_like_a_list_comprehension(
 @settings(max_examples=50)
 def test_AC_RS_028_no_order_and_no_cut_of_events_changes_an_answer(
     engine: str,
+    *,
     creates: list[Event],
     again: list[int],
     deleted: list[int],

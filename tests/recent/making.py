@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +12,7 @@ from gristmill.recent import Event, EventKind, Flag, LatestRequest, RecentStore,
 from gristmill.recent.engine import Engine, NumpyEngine
 
 NOW_MS = 1_700_000_000_000
-ENGINES: dict[str, type[Engine]] = {"numpy": NumpyEngine}
+ENGINES: dict[str, Callable[[StoreLimits], Engine]] = {"numpy": NumpyEngine}
 
 Kind = Literal["original", "reply", "repost"]
 KIND_FLAGS = {"original": 0, "reply": Flag.REPLY, "repost": Flag.REPOST}

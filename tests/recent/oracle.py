@@ -98,7 +98,7 @@ class Oracle:
         found: list[Held] = []
         for author in authors:
             for queue, limit in self._queues(request):
-                found += self._of_queue(queue, author, limit, request, excluded, authors)
+                found += self._of_queue(queue, author, limit=limit, request=request, excluded=excluded, authors=authors)
         found.sort(key=lambda held: held.key, reverse=True)
         usual = self.limits.video_results if request.mode == "video" else self.limits.results
         wanted = min(request.results or usual, self.limits.results_max)
@@ -116,7 +116,7 @@ class Oracle:
         ]
 
     def _of_queue(
-        self, queue: str, author: int, limit: int, request: LatestRequest, excluded: set[int], authors: set[int]
+        self, queue: str, author: int, *, limit: int, request: LatestRequest, excluded: set[int], authors: set[int]
     ) -> list[Held]:
         members = [held for held in self.items.values() if held.event.author == author and self._is_in(held, queue)]
         looked_at = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ def test_AC_RS_038_excluded_items_make_room_for_the_next(engine: str) -> None:
 @over_engines
 def test_AC_RS_039_a_thread_shows_the_answers_that_can_be_followed(engine: str) -> None:
     recent, stranger, me, followed, unfollowed = store(engine), 1, 2, 3, 4
-    root = {"conversation": 10}
+    root: dict[str, Any] = {"conversation": 10}
     apply(
         recent,
         [
