@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gristmill.adapters.redis import RedisTarget
     from gristmill.adapters.sqlite import SqliteStore
 
-__all__ = ["ApartLog", "ApartStore", "check_server", "examine_server", "open_redis"]
+__all__ = ["ApartLog", "ApartStore", "check_server", "examine_server", "open_redis", "read_foreign"]
 
 
 class ApartLog(Log, Protocol):
@@ -156,6 +156,22 @@ class _Traffic:
         return [msgspec.structs.replace(one, appended=None) for one in intervals]
 
 
+def read_foreign(entries: Sequence[str]) -> dict[str, str]:
+    """Return the topics that somebody else writes, each with the field of its entries that is the record, or none.
+
+    Raises:
+        ConfigError: an entry names no topic, or one topic stands twice.
+    """
+    foreign: dict[str, str] = {}
+    for entry in entries:
+        topic, sign, field = entry.partition("=")
+        if not topic or (sign and not field) or topic in foreign:
+            advice = "write each TOPIC once; of redis also TOPIC=FIELD"
+            raise ConfigError("log.foreign", value=entry, advice=advice)
+        foreign[topic] = field
+    return foreign
+
+
 def _target_of(section: LogSection) -> RedisTarget:
     from gristmill.adapters.redis import RedisTarget
 
@@ -164,6 +180,7 @@ def _target_of(section: LogSection) -> RedisTarget:
         password=section.password,
         ca_file=section.ca_file,
         prefix=section.prefix,
+        foreign=read_foreign(section.foreign),
         is_ephemeral=section.ephemeral,
     )
 

@@ -10,7 +10,7 @@ from gristmill.adapters.clock import SystemClock
 from gristmill.domain.errors import ConfigError
 from gristmill.domain.upkeep.finding import Finding
 from gristmill.ports.clock import Clock
-from gristmill.runtime.log_apart import ApartStore
+from gristmill.runtime.log_apart import ApartStore, read_foreign
 from gristmill.runtime.settings_log import LogSection
 from gristmill.runtime.spec import GroupSpec
 
@@ -96,7 +96,17 @@ def _settings_of(section: LogSection) -> KafkaSettings:
         partition_count=section.partitions,
         replication_factor=section.replicas,
         client=client,
+        foreign=_read_foreign(section.foreign),
     )
+
+
+def _read_foreign(entries: Sequence[str]) -> frozenset[str]:
+    foreign = read_foreign(entries)
+    for topic, field in foreign.items():
+        if field:
+            advice = "a record of Kafka has no fields: write the topic alone"
+            raise ConfigError("log.foreign", value=f"{topic}={field}", advice=advice)
+    return frozenset(foreign)
 
 
 def _read_client(entries: Sequence[str]) -> dict[str, str]:

@@ -37,6 +37,12 @@ class LogSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         str,
         Meta(description="of kafka: how every topic and group begins; installations that share brokers differ in it"),
     ] = "gristmill."
+    foreign: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="TOPIC that somebody else writes, read as it is; of redis also TOPIC=FIELD for one of its fields"
+        ),
+    ] = ()
     partitions: Annotated[
         int,
         Meta(

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 
 from gristmill.adapters.kafka.admin import TopicAdmin
 from gristmill.adapters.kafka.core.book import Book, Held, Partition
-from gristmill.adapters.kafka.core.naming import Names
+from gristmill.adapters.kafka.core.naming import PARTITIONS_MAX, Names
 from gristmill.adapters.kafka.core.tiers import StayHere, ToTier, decide_wait
 from gristmill.adapters.kafka.core.wire import ToWrite, write_copy
 from gristmill.adapters.kafka.member import GroupMember
 from gristmill.adapters.kafka.producing import RecordProducer
 from gristmill.adapters.kafka.settings import KafkaSettings
-from gristmill.domain.errors import Unavailable
+from gristmill.domain.errors import ConfigError, Unavailable
 from gristmill.domain.log import Delivery, Lease
 from gristmill.ports.clock import Clock
 
@@ -166,8 +166,12 @@ class Groups:
             if (topic, group) in self._members:
                 return self._members[topic, group]
             kafka_topic = self._names.topic(topic)
-            if not await self._admin.partitions_of(kafka_topic):
+            count = await self._admin.partitions_of(kafka_topic)
+            if not count:
                 return None
+            if count > PARTITIONS_MAX:
+                advice = f"{PARTITIONS_MAX} are the most that offsets can tell apart"
+                raise ConfigError(f"partitions of topic {kafka_topic!r}", value=count, advice=advice)
             retries = self._names.retries(topic, group, tiers_ms=self._settings.tiers_ms)
             await self._admin.make_retries(retries)
             first_epoch = self._clock.now_ms() * EPOCHS_PER_MS
@@ -180,6 +184,7 @@ class Groups:
                 book=book,
                 clock=self._clock,
                 on_records=lambda: self._ring(topic),
+                is_foreign=topic in self._names.foreign,
             )
             self._members[topic, group] = member
             return member

@@ -51,7 +51,7 @@ class KafkaLog:
         self._settings = settings
         self._clock = clock
         self._origins = origins
-        self._names = Names(settings.prefix)
+        self._names = Names(settings.prefix, settings.foreign)
         self._admin = TopicAdmin(settings)
         self._producer = RecordProducer(settings)
         self._bells = TopicBells(clock)
@@ -109,7 +109,7 @@ class KafkaLog:
     async def append(self, topic: str, records: Sequence[NewRecord]) -> list[int]:
         """Append records and return their offsets. Where an answer is missing, some may be written."""
         check_records(records)
-        kafka_topic = self._names.topic(topic)
+        kafka_topic = self._names.own_topic(topic)
         await self._admin.make_topic(kafka_topic)
         now_ms = self._clock.now_ms()
         places = await self._groups.write([_to_write(kafka_topic, record, now_ms) for record in records])
@@ -131,7 +131,7 @@ class KafkaLog:
         if any(self._groups.owned(lease) is None for lease in leases):
             return [False] * len(leases)
         now_ms = self._clock.now_ms()
-        copies = [_to_write(self._names.topic(topic), record, now_ms) for topic, record in then]
+        copies = [_to_write(self._names.own_topic(topic), record, now_ms) for topic, record in then]
         for kafka_topic in {copy.topic for copy in copies}:
             await self._admin.make_topic(kafka_topic)
         await self._groups.write(copies)
@@ -238,9 +238,12 @@ class KafkaLog:
             await reader.close()
 
     async def trim(self, topic: str, *, upto: int) -> int:
-        """Delete the front of each partition: what lies up to `upto` and below the progress of every group."""
+        """Delete the front of each partition: what lies up to `upto` and below the progress of every group.
+
+        Nothing of a topic that somebody else writes: how long its records stay is not ours to say.
+        """
         kafka_topic = self._names.topic(topic)
-        groups = await self._admin.groups(ending=f".{topic}")
+        groups = await self._admin.groups(ending=f".{topic}") if topic not in self._names.foreign else []
         if not groups or not await self._admin.partitions_of(kafka_topic):
             return 0
         lowest: dict[int, int] = {}

@@ -35,6 +35,7 @@ class GroupMember:
     Args:
         sources: Kafka topics: the group's own, then its retry topics.
         on_records: told on the loop when there may be something to claim.
+        is_foreign: the group's own topic is written by somebody else, whose headers mean nothing to us.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class GroupMember:
         book: Book,
         clock: Clock,
         on_records: Callable[[], None],
+        is_foreign: bool = False,
     ) -> None:
         self.book = book
         self.sources = tuple(sources)
@@ -59,6 +61,7 @@ class GroupMember:
         self._settings = settings
         self._clock = clock
         self._on_records = on_records
+        self._is_foreign = is_foreign
         self._moved = asyncio.Event()
         self._let_go = asyncio.Event()
         self._commit_due = asyncio.Event()
@@ -136,6 +139,7 @@ class GroupMember:
                 headers=message.headers() or [],  # type: ignore[arg-type]
                 at_ms=message.timestamp()[1],
                 is_copy=topic != self.sources[0],
+                is_foreign=self._is_foreign and topic == self.sources[0],
             )
             if fetched is None:
                 self._skip((topic, number), offset)

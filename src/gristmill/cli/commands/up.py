@@ -21,6 +21,9 @@ def up(
         str | None, Parameter(help="Serve this topic alone, with the plans given.", show_default=False)
     ] = None,
     plan: PlanKeys = (),
+    source: Annotated[
+        str, Parameter(help="Published Source that maps the records of that topic.", show_default=False)
+    ] = "",
     flow: FlowFiles = (),
     state: StateDir = None,
     engines: Annotated[int | None, Parameter(help="Engine processes. [default: 1]", show_default=False)] = None,
@@ -44,7 +47,7 @@ def up(
         from gristmill.runtime.group.serving import serve_topics
 
         configure_logging("main", level=section.log_level, file=Path(section.log_file) if section.log_file else None)
-        serve_topics(loaded, flow_files=as_texts(flow), topic=topic, plans=plan)
+        serve_topics(loaded, flow_files=as_texts(flow), topic=topic, plans=plan, source=source)
     finally:
         lock.close()
     return EXIT_OK

@@ -18,6 +18,7 @@ from gristmill.runtime.composition.limits import dispatcher_settings, engine_set
 from gristmill.runtime.composition.members import DispatcherMember, EngineMember, TimedLink
 from gristmill.runtime.composition.resources import Surroundings, fill_needs, find_providers, refuse_missing
 from gristmill.runtime.composition.stores import Store
+from gristmill.runtime.log_apart import read_foreign
 from gristmill.runtime.spec import GroupSpec
 
 __all__ = ["assemble_dispatcher", "assemble_engine"]
@@ -67,7 +68,7 @@ def assemble_engine(spec: GroupSpec, store: Store, *, owner: str, link: EngineLi
         generators=spec.generators,
         plans=registry.plans,
         resources=resources,
-        decode=RecordDecoder(spec.field_maps, sources),
+        decode=RecordDecoder(spec.field_maps, sources, foreign=read_foreign(spec.settings.log.foreign)),
         settings=settings,
         metrics=EngineMetrics(),
         marks=RunningMarks(spec.folder.owners_dir, owner),

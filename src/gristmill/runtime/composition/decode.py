@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from gristmill.domain.errors import UsageError
 from gristmill.domain.intake import LeftOut, MappedRecord, Violations
@@ -23,16 +23,24 @@ class RecordDecoder:
 
     Args:
         sources: a generator whose `source` is one of them is mapped by it; any other automatically.
+        foreign: topics that somebody else writes, whose headers mean nothing to us.
     """
 
-    def __init__(self, field_maps: Mapping[str, FieldMap], sources: LiveSources | None = None) -> None:
+    def __init__(
+        self,
+        field_maps: Mapping[str, FieldMap],
+        sources: LiveSources | None = None,
+        *,
+        foreign: Collection[str] = (),
+    ) -> None:
         self._field_maps = field_maps
         self._sources = sources
+        self._foreign = frozenset(foreign)
         self._mappers: dict[str, RecordMapper] = {}
 
     def __call__(self, delivery: Delivery, generator: Generator) -> MappedRecord | Violations | LeftOut:
         """Return the record mapped, all its faults, or that it is left out."""
-        headers = delivery.headers
+        headers = {} if delivery.lease.topic in self._foreign else delivery.headers
         live = self._sources.find(generator.source) if self._sources is not None else None
         if live is None and self._sources is not None and self._sources.is_unusable(generator.source):
             # Another process may be able to: the record is tried again later, not taken for what it is not.

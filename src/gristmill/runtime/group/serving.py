@@ -42,6 +42,7 @@ def serve_topics(
     flow_files: Sequence[str],
     topic: str | None = None,
     plans: Sequence[str] = (),
+    source: str = "",
     further: Sequence[Generator] = (),
     greet: Greet = greet,
 ) -> None:
@@ -56,7 +57,8 @@ def serve_topics(
     """
     registry = load_flows(loaded.settings, flow_files=flow_files).registry
     published_to = _plans_of_items(loaded, registry)
-    generators = (*choose_generators(registry, topic=topic, plans=plans, published_to=published_to), *further)
+    chosen = choose_generators(registry, topic=topic, plans=plans, source=source, published_to=published_to)
+    generators = (*chosen, *further)
     used = used_part(registry, generators)
     refuse_missing(used, find_providers())
     if not any(need.port is LLM for need in used.needs()):
@@ -74,11 +76,17 @@ def serve_topics(
 
 
 def choose_generators(
-    registry: Registry, *, topic: str | None, plans: Sequence[str], published_to: Sequence[str] = ()
+    registry: Registry,
+    *,
+    topic: str | None,
+    plans: Sequence[str],
+    source: str = "",
+    published_to: Sequence[str] = (),
 ) -> tuple[Generator, ...]:
     """Return the generators of the enabled flows, or one for a topic that was named.
 
     Args:
+        source: name of the Source that maps the records of the named topic; empty for automatic mapping.
         published_to: plan keys for items that are published; there is a generator for them unless a topic is named.
     Raises:
         UsageError: a plan is unknown, or only one of topic and plans was given.
@@ -87,6 +95,8 @@ def choose_generators(
     if topic is None:
         if plans:
             raise UsageError("--plan without --topic", value=", ".join(plans), advice="name the topic: --topic TOPIC")
+        if source:
+            raise UsageError("--source without --topic", value=source, advice="name the topic: --topic TOPIC")
         generators = tuple(registry.generators.values())
         if published_to:
             generators = (*generators, native_generator(published_to))
@@ -98,7 +108,7 @@ def choose_generators(
         )
     _refuse_unknown(registry, plans, of="plan key")
     keys = tuple(dict.fromkeys(plans))
-    return (Generator(type=f"{topic}.{'+'.join(keys)}", topic=topic, plans=keys),)
+    return (Generator(type=f"{topic}.{'+'.join(keys)}", topic=topic, plans=keys, source=source),)
 
 
 def _plans_of_items(loaded: LoadedSettings, registry: Registry) -> tuple[str, ...]:

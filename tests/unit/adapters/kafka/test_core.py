@@ -47,6 +47,18 @@ def test_topics_are_told_from_what_the_log_needs_for_itself() -> None:
     assert names.plain_topics(found) == ["a", "b"]
 
 
+def test_a_topic_of_others_keeps_its_name_and_is_never_written() -> None:
+    names = Names("p.", frozenset({"raw.news"}))
+    assert names.topic("raw.news") == "raw.news"
+    assert names.own_topic("mine") == "p.mine"
+    assert names.retry("raw.news", "g", tier_ms=5_000) == "p.raw.news.g.retry.5s"
+    assert names.group("raw.news", "g") == "p.g.raw.news"
+    assert names.plain_topics(["raw.news", "p.a", "p.raw.news", "other"]) == ["a", "raw.news"]
+    assert names.plain_topics(["p.a"]) == ["a"]
+    with pytest.raises(UsageError, match=r"raw\.news.*log\.foreign"):
+        names.own_topic("raw.news")
+
+
 def test_a_full_window_fits_beside_an_offset() -> None:
     text, left_out = encode_progress(Progress(set(range(1, WINDOW))))
     assert (len(text), left_out) == (1_676, 0)

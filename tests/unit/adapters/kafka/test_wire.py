@@ -79,6 +79,15 @@ def test_a_dead_letter_comes_back_and_may_become_a_record_again() -> None:
     assert read_dead(1, value=b"", headers=[]) is None
 
 
+def test_headers_of_others_that_look_like_ours_mean_nothing() -> None:
+    headers: RawHeaders = [("gm-due", b"99999999999999"), ("gm-attempt", b"3"), ("trace", b"x")]
+    found = read_record(
+        ("raw.news", 0), 5, value=None, key=b"\xff", headers=headers, at_ms=900, is_copy=False, is_foreign=True
+    )
+    assert found is not None
+    assert (found.due_at_ms, found.attempt, found.headers, found.value) == (0, 0, {"trace": "x"}, b"")
+
+
 def test_a_prefix_that_kafka_does_not_take_is_refused() -> None:
     with pytest.raises(UsageError, match=r"a b\.g\.t"):
         Names("a b.").group("t", "g")

@@ -4,6 +4,8 @@
 <prefix><topic>.<group>.retry.<n>s     records of one group that come again after n seconds
 <prefix>dead-letters                   records that were given up, of all groups
 <prefix><group>.<topic>                the Kafka consumer group of a group on a topic
+
+A topic that somebody else makes and writes keeps its own name; all that stands beside it is named as above.
 """
 
 from __future__ import annotations
@@ -42,10 +44,15 @@ def first_after(offset: int, partition: int) -> int:
 
 
 class Names:
-    """The names that a log with this prefix uses."""
+    """The names that a log with this prefix uses.
 
-    def __init__(self, prefix: str) -> None:
+    Args:
+        foreign: topics that somebody else makes and writes.
+    """
+
+    def __init__(self, prefix: str, foreign: frozenset[str] = frozenset()) -> None:
         self._prefix = prefix
+        self.foreign = foreign
         self.dead = f"{prefix}{_DEAD}"
 
     def topic(self, topic: str) -> str:
@@ -54,6 +61,8 @@ class Names:
         Raises:
             UsageError: Kafka does not take the name, or it is one that the log itself uses.
         """
+        if topic in self.foreign:
+            return _checked(topic)
         if _RETRY.search(topic) or topic == _DEAD:
             raise UsageError("topic name is taken by the log itself", value=topic, advice="choose another")
         return _checked(f"{self._prefix}{topic}")
@@ -73,7 +82,18 @@ class Names:
     def plain_topics(self, kafka_topics: Sequence[str]) -> list[str]:
         """Return the topics of the port among Kafka's, sorted."""
         ours = [name.removeprefix(self._prefix) for name in kafka_topics if name.startswith(self._prefix)]
-        return sorted(name for name in ours if name and name != _DEAD and not _RETRY.search(name) and name[0] != "_")
+        plain = {name for name in ours if name and name != _DEAD and not _RETRY.search(name) and name[0] != "_"}
+        return sorted(plain.difference(self.foreign).union(self.foreign.intersection(kafka_topics)))
+
+    def own_topic(self, topic: str) -> str:
+        """Return the Kafka topic to write to.
+
+        Raises:
+            UsageError: somebody else writes it, or as in `topic`.
+        """
+        if topic in self.foreign:
+            raise UsageError("topic that somebody else writes", value=topic, advice="take it out of log.foreign")
+        return self.topic(topic)
 
 
 def _checked(name: str) -> str:

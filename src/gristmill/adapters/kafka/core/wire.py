@@ -71,9 +71,15 @@ def read_record(
     headers: RawHeaders,
     at_ms: int,
     is_copy: bool,
+    is_foreign: bool = False,
 ) -> Fetched | None:
-    """Read what came from a topic or a retry topic; None for a copy without origin: nobody here wrote it."""
+    """Read what came from a topic or a retry topic; None for a copy without origin: nobody here wrote it.
+
+    On a foreign topic headers that look like ours mean nothing and are left out.
+    """
     plain, ours = _split(headers)
+    if is_foreign:
+        ours = {}
     fetched = Fetched(
         partition,
         kafka_offset,
