@@ -16,7 +16,10 @@ from gristmill.adapters.kafka import KafkaLog, KafkaSettings
 from gristmill.adapters.local_host import new_owner
 from gristmill.adapters.redis import RedisLog, RedisServer, RedisTarget
 from gristmill.adapters.sqlite import SqliteStore
-from gristmill.domain.log import NewRecord
+from gristmill.domain.commit import RunCommit
+from gristmill.domain.ids import ItemId, compute_run_id
+from gristmill.domain.item import Item
+from gristmill.domain.log import Lease, NewRecord
 from gristmill.domain.outcome import Outcome
 from gristmill.engine.runner import Runner, RunnerMetrics, RunnerSettings
 from gristmill.ports.handling import Handler, Handling
@@ -170,3 +173,10 @@ class Script:
 
 async def append(log: Log, *values: str) -> None:
     await log.append("t", [NewRecord(value.encode()) for value in values])
+
+
+def result_of(lease: Lease, name: str) -> RunCommit:
+    """Return what a run of item 7 stores in somebody's name."""
+    run_id = compute_run_id(generator="g", topic="t", offset=lease.offset, plan="p")
+    item = Item(ItemId(7), source="s", input_id="i", revision=1, text="a")
+    return RunCommit(run_id, "p", 1, "g", item, 1, "done", 1, 2, reason=name, lease=lease)

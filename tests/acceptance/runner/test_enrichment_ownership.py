@@ -11,10 +11,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from gristmill.domain.commit import Committed, Fenced, RunCommit
+from gristmill.domain.commit import Committed, Fenced
 from gristmill.domain.errors import StaleRead
-from gristmill.domain.ids import ItemId, compute_run_id
-from gristmill.domain.item import Item
+from gristmill.domain.ids import ItemId
 from gristmill.domain.log import Diagnosis, Lease, NewRecord
 from gristmill.ports.handling import Handling
 from gristmill.ports.log import Log
@@ -30,6 +29,7 @@ from tests.runners import (
     append,
     driving,
     has_nothing_left,
+    result_of,
     until,
 )
 
@@ -225,12 +225,6 @@ class Storing:
         with suppress(asyncio.CancelledError):
             await self.open.wait()
         self.answers += await self._state.commit([result_of(lease, self._name)])
-
-
-def result_of(lease: Lease, name: str) -> RunCommit:
-    run_id = compute_run_id(generator="g", topic="t", offset=lease.offset, plan="p")
-    item = Item(ItemId(7), source="s", input_id="i", revision=1, text="a")
-    return RunCommit(run_id, "p", 1, "g", item, 1, "done", 1, 2, reason=name, lease=lease)
 
 
 async def test_AC_EN_027_a_late_run_leaves_what_is_done_as_it_is(places: Places) -> None:
