@@ -16,6 +16,7 @@ from gristmill.adapters.memory import MemoryStore
 from gristmill.adapters.sqlite import SqliteStore
 from gristmill.api.app import build_app
 from gristmill.api.console import build_console
+from gristmill.api.desk import Desk
 from gristmill.api.describe import describe, render
 from gristmill.api.metrics import ApiMetrics
 from gristmill.api.routes import OPERATIONS
@@ -75,6 +76,7 @@ class Face:
         native = self.native = native_generator(["loud"])
         self.sources = LiveSources(self.store.definitions, self.clock)
         decode = self.decode = RecordDecoder({}, self.sources)
+        scorer = Scorer(registry.plans, resources={}, clock=self.clock)
         self.services = Services(
             state=self.store.state,
             log=self.store.log,
@@ -85,7 +87,16 @@ class Face:
             tally=ApiMetrics(CollectorRegistry()),
             is_full=lambda generator: self.is_full,
             publisher=Publisher(inlet=self.store.front.inlet, ids=self.ids, clock=self.clock, map_record=decode),
-            scorer=Scorer(registry.plans, resources={}, clock=self.clock),
+            scorer=scorer,
+            desk=Desk(
+                log=self.store.log,
+                closings=self.store.closings,
+                clock=self.clock,
+                decode=decode,
+                scorer=scorer,
+                generators={native.type: native},
+                plans=registry.plans,
+            ),
             registry=registry,
             generators={native.type: native},
             native=native,

@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 from collections.abc import Awaitable, Callable, Mapping
 
+from gristmill.api.desk import Desk
 from gristmill.api.metrics import ApiMetrics
 from gristmill.api.security import RequestRates, TokenGate
 from gristmill.deliver.sending import Sending
@@ -38,6 +39,7 @@ class Services:
         generators: what this group serves, by type.
         native: the generator that published items go to; None where this installation takes none.
         is_full: whether so much waits for a generator that no more may be published to it.
+        desk: what is done with dead letters.
         orders: what people have ordered about generators.
         sending: the ways out, for trying receivers.
         health: what every probe reads; it asks nobody, so it answers at once.
@@ -57,6 +59,7 @@ class Services:
     is_full: Callable[[str], bool]
     publisher: Publisher
     scorer: Scorer
+    desk: Desk
     registry: Registry
     generators: Mapping[str, Generator]
     native: Generator | None

@@ -39,7 +39,7 @@ COMMANDS = {
     "check": ("configuration:check", "Check settings, flows and rule files without starting anything."),
     "doctor": ("upkeep.doctor:doctor", "Measure and judge disk, host and servers before content is trusted to them."),
     "config": ("configuration:app", "Show settings, and where each value came from."),
-    "dlq": ("dead_letters:app", "List, show, requeue and drop records that were given up."),
+    "dlq": ("letters:app", "List, show, mend, requeue and drop records that were given up."),
     "token": ("tokens:app", "Create, list and revoke the tokens of the API."),
     "up": ("up:up", "Start the process group over the topics of its generators."),
     "backup": ("upkeep.backup:backup", "Write everything that the state folder keeps into one file."),

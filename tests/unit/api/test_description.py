@@ -9,21 +9,24 @@ import httpx
 import pytest
 
 from gristmill.api.describe import describe, render
+from gristmill.api.desk.causes import compute_fingerprint
+from gristmill.api.desk.closing import make_closing
 from gristmill.api.routes import OPERATIONS
 from gristmill.deliver.definitions import publish_subscription, read_subscription
-from gristmill.domain.front.access import EVERY_TENANT, ROLES, Role
+from gristmill.domain.front.access import EVERY_TENANT, ROLES, Principal, Role
 from gristmill.domain.ids import ItemId
 from gristmill.domain.item import AppliedLabel, Item
-from gristmill.domain.log import Diagnosis, NewRecord
+from gristmill.domain.log import DeadLetter, Diagnosis, NewRecord
 from gristmill.domain.run import Event
 from gristmill.testing.contracts.backend import run_id_of
 from tests.faces import Face, face
 
 FROZEN = Path(__file__).parents[3] / "docs" / "openapi.json"
 DOCUMENT: dict[str, Any] = json.loads(render(describe(OPERATIONS)))
+SOMEBODY = Principal("", "me", "admin", EVERY_TENANT)
 SPAM = AppliedLabel("spam", 0.9, "too many links", (), "rules", "screening", "1")
 
-OF_A_TENANT = ("item_id", "dead_letter_id", "token_id", "subscription")
+OF_A_TENANT = ("item_id", "dead_letter_id", "closing_id", "token_id", "subscription")
 """Parameters of paths that name somebody's own things."""
 
 Described = tuple[str, str, dict[str, Any]]
@@ -62,6 +65,8 @@ async def faced() -> AsyncIterator[Face]:
             await made.store.log.append("items", [NewRecord(b"{}", headers={"tenant": tenant})])
             [delivery] = await made.store.log.claim("items", "items", owner="me", limit=1, lease_ms=1_000)
             await made.store.log.reject(delivery.lease, Diagnosis("ValueError", "no"))
+        closing = make_closing(made.services.desk, SOMEBODY, await a_letter(made), "dropped", reason="x")
+        await made.store.closings.add([closing])
         await publish_subscription(
             made.store.definitions,
             made.store.deliveries,
@@ -71,6 +76,10 @@ async def faced() -> AsyncIterator[Face]:
             clock=made.clock,
         )
         yield made
+
+
+async def a_letter(faced: Face) -> DeadLetter:
+    return (await faced.store.log.dead_letters())[0]
 
 
 CALLERS: list[tuple[Role | None, str]] = [(None, ""), *((role, "main") for role in ROLES), ("admin", "acme")]
@@ -117,6 +126,8 @@ async def call(
     values = {
         "item_id": "1",
         "dead_letter_id": "1",
+        "closing_id": "1",
+        "cause": compute_fingerprint(await a_letter(faced)),
         "plan": "loud",
         "name": "validation",
         "token_id": token_id,

@@ -99,13 +99,13 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     section: str = ""
 
 
-async def read_form(call: Call) -> dict[str, str]:
+async def read_form(call: Call, *, bytes_max: int = FORM_BYTES_MAX) -> dict[str, str]:
     """Return the fields of a form that was posted, each at most once.
 
     Raises:
         ProblemRaised: `validation`, `too-large`, `unsupported-media-type`.
     """
-    raw = await read_body(call, media_types=(FORM,), bytes_max=FORM_BYTES_MAX)
+    raw = await read_body(call, media_types=(FORM,), bytes_max=bytes_max)
     try:
         pairs = urllib.parse.parse_qsl(raw.decode(), keep_blank_values=True, errors="strict", max_num_fields=FIELDS_MAX)
     except ValueError as error:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
-__all__ = ["Payload", "show_payload"]
+from gristmill.api.console.rendering import STEERING
+
+__all__ = ["Payload", "show_payload", "try_make_editable"]
 
 TEXT_BYTES_MAX = 64 * 1024
 HEX_BYTES_MAX = 4 * 1024
@@ -32,6 +36,32 @@ def show_payload(raw: bytes) -> Payload:
         head = raw[:HEX_BYTES_MAX]
         return Payload(_write_hex(head), True, len(raw), len(head))
     return Payload(_lay_out(text) if len(head) == len(raw) else text, False, len(raw), len(head))
+
+
+def try_make_editable(payload: Payload) -> str | None:
+    """Return a payload for a field that a person types in; None where what comes back could not be what it was.
+
+    Characters that nobody sees are written as JSON writes them, where the payload is JSON.
+    """
+    if payload.is_cut or payload.is_hex:
+        return None
+    if not STEERING.search(payload.text):
+        return payload.text
+    escaped = STEERING.sub(_escape, payload.text)
+    return escaped if _is_json(escaped) else None
+
+
+def _escape(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be").hex()
+    return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
+
+
+def _is_json(text: str) -> bool:
+    try:
+        msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError, ValueError):
+        return False
+    return True
 
 
 def _try_text(head: bytes, *, is_cut: bool) -> str | None:

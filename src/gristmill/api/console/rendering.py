@@ -16,6 +16,7 @@ from gristmill.api.console.assets import read_assets
 from gristmill.domain.front.times import is_calendar_time, write_time
 
 __all__ = [
+    "STEERING",
     "build_environment",
     "make_url",
     "write_count",

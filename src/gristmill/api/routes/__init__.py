@@ -1,11 +1,11 @@
 """The operations of version 1, by what they are about."""
 
 from gristmill.api.calls import Operation
-from gristmill.api.routes.dead_letters import DEAD_LETTER_OPERATIONS
 from gristmill.api.routes.export import EXPORT_OPERATIONS
 from gristmill.api.routes.generators import GENERATOR_OPERATIONS
 from gristmill.api.routes.items import ITEM_OPERATIONS
 from gristmill.api.routes.labels import LABEL_OPERATIONS
+from gristmill.api.routes.letters import DEAD_LETTER_OPERATIONS
 from gristmill.api.routes.observe import OBSERVE_OPERATIONS
 from gristmill.api.routes.plans import PLAN_OPERATIONS
 from gristmill.api.routes.publish import PUBLISH_OPERATIONS

@@ -8,6 +8,7 @@ from typing import Any
 from gristmill.api.calls import Call, Operation, Reply, read_body, reply
 from gristmill.api.calls.bodies import NDJSON
 from gristmill.api.problems import Fault, problem
+from gristmill.api.problems.faults import read_faults
 from gristmill.api.routes.doors import IDEMPOTENCY_KEY, find_door, read_once
 from gristmill.api.services import Services
 from gristmill.api.shapes.publishing import BatchView, NewItem, PublishedView, PublishQuery
@@ -72,7 +73,7 @@ async def publish(services: Services, raws: list[bytes], door: Door, once: Once 
 
 def faults_of(refused: Refused) -> list[Fault]:
     """Return what is wrong with a record, each as a pointer into it."""
-    return [_fault(text) for text in refused.faults]
+    return read_faults(refused.faults)
 
 
 def _view(outcome: Accepted | Refused, *, line: int = 0) -> PublishedView:
@@ -81,14 +82,6 @@ def _view(outcome: Accepted | Refused, *, line: int = 0) -> PublishedView:
     if outcome.is_left_out:
         return PublishedView(status="filtered", reason=outcome.faults[0], line=line)
     return PublishedView(status="refused", errors=tuple(faults_of(outcome)), line=line)
-
-
-def _fault(text: str) -> Fault:
-    """Turn `author.name: expected text` into a pointer and a message; `record` is the whole."""
-    place, colon, message = text.partition(": ")
-    if not colon:
-        return Fault("", text)
-    return Fault("" if place == "record" else "/" + place.replace(".", "/"), message)
 
 
 EXAMPLE: dict[str, Any] = {

@@ -10,11 +10,7 @@ from gristmill.api.routes.doors import IDEMPOTENCY_KEY, find_door, read_once
 from gristmill.api.routes.publish import faults_of, publish
 from gristmill.api.services import Services
 from gristmill.api.shapes.scoring import ScoreBody, ScoreRequest, ScoreView
-from gristmill.api.views.labels import view_label
-from gristmill.api.views.runs import view_task
-from gristmill.domain.front.label_fact import StandingLabel
-from gristmill.domain.front.standing import strip_findings
-from gristmill.engine.driver import Ended
+from gristmill.api.views.scores import view_score
 from gristmill.intake.publish import Accepted, Refused
 
 __all__ = ["SCORE_OPERATIONS"]
@@ -44,23 +40,8 @@ async def _score_item(services: Services, call: Call) -> Reply:
     if request.store:
         [outcome] = await publish(services, [raw], door, read_once(services, call, raw))
         item_id = str(outcome.item_id) if isinstance(outcome, Accepted) else None
-    return reply(_view(services, plan, ended, duration_us=took_us, item_id=item_id))
-
-
-def _view(services: Services, plan: str, ended: Ended, *, duration_us: int, item_id: str | None) -> ScoreView:
-    values = {cell.field: msgspec.to_builtins(cell.value) for cell in ended.cells}
-    return ScoreView(
-        plan=plan,
-        plan_version=services.registry.plans[plan].graph.version,
-        status=ended.status,
-        reason=ended.reason,
-        error=ended.error,
-        labels=tuple([view_label(StandingLabel(label)) for label in ended.labels]),
-        fields={field: strip_findings(value) for field, value in values.items()},
-        tasks=tuple([view_task(task) for task in ended.tasks]),
-        duration_us=duration_us,
-        item_id=item_id,
-    )
+    version = services.registry.plans[plan].graph.version
+    return reply(view_score(plan, version, ended, duration_us=took_us, item_id=item_id))
 
 
 SCORE_OPERATIONS = (

@@ -22,7 +22,7 @@ from gristmill.ports.clock import Clock
 from gristmill.ports.ids import ItemIds
 from gristmill.ports.state import State
 
-__all__ = ["Admission", "Decode"]
+__all__ = ["Admission", "Decode", "as_it_first_stood"]
 
 FENCE_MS = 7 * 86_400_000
 """Longer than any process may be frozen and still be taken for one of ours."""
@@ -94,7 +94,7 @@ class Admission:
 
     def _map(self, work: Work) -> MappedRecord | None:
         try:
-            mapped = self._decode(_as_it_first_stood(work.delivery, work.origin), work.generator)
+            mapped = self._decode(as_it_first_stood(work.delivery, work.origin), work.generator)
         except Exception as error:
             # A fault of the mapping, not of the record: it is tried again later and not put in quarantine.
             _log.exception("decoder failed", generator=work.generator.type, offset=work.delivery.lease.offset)
@@ -176,7 +176,8 @@ def _is_again(work: Work) -> bool:
     return delivery.attempt > 1 or delivery.lease.epoch > 1 or work.origin.recovery > 0
 
 
-def _as_it_first_stood(delivery: Delivery, origin: Origin) -> Delivery:
+def as_it_first_stood(delivery: Delivery, origin: Origin) -> Delivery:
+    """Return a delivery with the topic, offset and arrival of its origin, as `Decode` wants it."""
     if not origin.recovery:
         return delivery
     lease = msgspec.structs.replace(delivery.lease, topic=origin.topic, offset=origin.offset)

@@ -10,6 +10,7 @@ import structlog
 from gristmill.adapters.local_host import new_owner
 from gristmill.api.app import build_app
 from gristmill.api.console import build_console
+from gristmill.api.desk import Desk
 from gristmill.api.describe import describe, render
 from gristmill.api.metrics import ApiMetrics
 from gristmill.api.reading.waits import explain_waits
@@ -52,9 +53,9 @@ _log = structlog.get_logger()
 class HttpFace:
     """One service; `start` and `stop` are safe to call twice.
 
-    Raises:
     Args:
         unsent: returns how much of what was published is not in the log yet, where it is apart.
+    Raises:
         ConfigError: an address cannot be listened on, or a route has no guard.
     """
 
@@ -81,8 +82,8 @@ class HttpFace:
             spec.generators,
             clock,
             records_max=spec.settings.api.backlog_max,
-            tell=self._tell_waits,
             unsent=unsent,
+            tell=self._tell_waits,
         )
         self._sources = LiveSources(self._store.definitions, clock)
         self._orders = LiveOrders(self._store.definitions, clock)
@@ -149,6 +150,7 @@ class HttpFace:
 
     def _make_services(self, registry: Registry, scorer: Scorer) -> Services:
         store, generators = self._store, {one.type: one for one in self._spec.generators}
+        decode = RecordDecoder(self._spec.field_maps, self._sources)
         return Services(
             state=store.state,
             log=store.log,
@@ -162,9 +164,18 @@ class HttpFace:
                 inlet=store.front.inlet,
                 ids=self._ids,
                 clock=self._clock,
-                map_record=RecordDecoder(self._spec.field_maps, self._sources),
+                map_record=decode,
             ),
             scorer=scorer,
+            desk=Desk(
+                log=store.log,
+                closings=store.closings,
+                clock=self._clock,
+                decode=decode,
+                scorer=scorer,
+                generators=generators,
+                plans=registry.plans,
+            ),
             registry=registry,
             generators=generators,
             native=generators.get(NATIVE),

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from gristmill.api.console.pages import dead_letters
+from gristmill.api.console.pages.letters import causes as dead_letters
 from gristmill.api.console.payload import show_payload
-from gristmill.api.reading import letters as reading
+from gristmill.api.desk import causes as reading
 from gristmill.domain.log import Diagnosis, NewRecord
 from tests.faces import Face, face
 
@@ -75,15 +75,15 @@ async def test_dropping_needs_a_reason(faced: Face) -> None:
 async def test_a_cause_is_shown_before_its_letters_are_brought_back_as_they_were_shown(faced: Face) -> None:
     await bury(faced, "a 1", count=3)
     [fingerprint] = await causes(faced)
-    preview = await faced.client.get(f"{HOME}/group/{fingerprint}/confirm", params={"act": "requeue"})
+    preview = await faced.client.get(f"{HOME}/cause/{fingerprint}/confirm", params={"act": "requeue"})
     assert "Requeue 3 dead letters?" in preview.text
     fields = dict(re.findall(r'type="hidden" name="(\w+)" value="(\d+)"', preview.text))
     await bury(faced, "a 2")
-    answer = await faced.client.post(f"{HOME}/group/{fingerprint}/requeue", data=fields)
+    answer = await faced.client.post(f"{HOME}/cause/{fingerprint}/requeue", data=fields)
     assert answer.headers["location"] == f"{HOME}?done=3+of+3+requeued"
     assert await open_count(faced) == 1
     # What was shown is no longer what is there: nothing is done.
-    again = await faced.client.post(f"{HOME}/group/{fingerprint}/requeue", data={"count": 2, "upto": 9})
+    again = await faced.client.post(f"{HOME}/cause/{fingerprint}/requeue", data={"count": 2, "upto": 9})
     assert (again.status_code, await open_count(faced)) == (409, 1)
 
 
@@ -91,13 +91,13 @@ async def test_many_are_closed_only_when_their_number_is_typed(faced: Face, monk
     monkeypatch.setattr(dead_letters, "TYPED_FROM", 2)
     await bury(faced, "a", count=3)
     [fingerprint] = await causes(faced)
-    preview = await faced.client.get(f"{HOME}/group/{fingerprint}/confirm", params={"act": "drop"})
+    preview = await faced.client.get(f"{HOME}/cause/{fingerprint}/confirm", params={"act": "drop"})
     assert 'name="typed"' in preview.text
     fields = {"count": "3", "upto": "3", "reason": "test data"}
     for typed in ("", "2", "all"):
-        wrong = await faced.client.post(f"{HOME}/group/{fingerprint}/drop", data={**fields, "typed": typed})
+        wrong = await faced.client.post(f"{HOME}/cause/{fingerprint}/drop", data={**fields, "typed": typed})
         assert (wrong.status_code, await open_count(faced)) == (400, 3)
-    right = await faced.client.post(f"{HOME}/group/{fingerprint}/drop", data={**fields, "typed": "3"})
+    right = await faced.client.post(f"{HOME}/cause/{fingerprint}/drop", data={**fields, "typed": "3"})
     assert (right.status_code, await open_count(faced)) == (303, 0)
 
 
@@ -105,12 +105,12 @@ async def test_many_are_closed_only_when_their_number_is_typed(faced: Face, monk
 async def test_an_odd_form_does_nothing(faced: Face, form: dict[str, str]) -> None:
     await bury(faced, "a")
     [fingerprint] = await causes(faced)
-    assert (await faced.client.post(f"{HOME}/group/{fingerprint}/requeue", data=form)).status_code == 400
-    assert (await faced.client.post(f"{HOME}/group/{fingerprint}/burn", data=form)).status_code == 404
-    assert (await faced.client.get(f"{HOME}/group/{fingerprint}/confirm", params={"act": "burn"})).status_code == 400
+    assert (await faced.client.post(f"{HOME}/cause/{fingerprint}/requeue", data=form)).status_code == 400
+    assert (await faced.client.post(f"{HOME}/cause/{fingerprint}/burn", data=form)).status_code == 404
+    assert (await faced.client.get(f"{HOME}/cause/{fingerprint}/confirm", params={"act": "burn"})).status_code == 400
     twice = b"count=1&count=1&upto=1"
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
-    odd = await faced.client.post(f"{HOME}/group/{fingerprint}/requeue", content=twice, headers=headers)
+    odd = await faced.client.post(f"{HOME}/cause/{fingerprint}/requeue", content=twice, headers=headers)
     assert odd.status_code == 400
     assert await open_count(faced) == 1
 

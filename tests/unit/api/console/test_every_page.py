@@ -67,9 +67,9 @@ async def test_a_page_shows_what_is_hostile_as_text(faced: Face, page: Page, is_
     if is_full:
         await fill(faced)
     paths = [path_of(page)]
-    if "{fingerprint}" in page.path and is_full:
+    if "{cause}" in page.path and is_full:
         listed = (await faced.client.get("/console/dead-letters", headers=await faced.token())).text
-        paths += [page.path.replace("{fingerprint}", one) for one in re.findall(r"group/([0-9a-f]{12})", listed)]
+        paths += [page.path.replace("{cause}", one) for one in re.findall(r"cause/([0-9a-f]{12})", listed)]
     for path in paths:
         query = {"act": "drop"} if "confirm" in path else {}
         answer = await faced.client.get(path, headers=await faced.token(), params=query)

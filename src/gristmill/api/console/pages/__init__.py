@@ -1,9 +1,9 @@
 """The pages of the console, by what they are about."""
 
 from gristmill.api.console.page import Page
-from gristmill.api.console.pages.dead_letters import DEAD_LETTER_PAGES
 from gristmill.api.console.pages.items import ITEM_PAGES
 from gristmill.api.console.pages.jump import JUMP_PAGES
+from gristmill.api.console.pages.letters import DEAD_LETTER_PAGES
 from gristmill.api.console.pages.overview import OVERVIEW_PAGES
 from gristmill.api.console.pages.session import SESSION_PAGES
 from gristmill.api.console.pages.trace import TRACE_PAGES

@@ -9,8 +9,9 @@ import msgspec
 from gristmill.api.calls import Call
 from gristmill.api.console.pace import Pace
 from gristmill.api.console.page import Console, Nav, Page, View
+from gristmill.api.desk.causes import LETTERS_MAX
 from gristmill.api.reading.changes import Change, read_changes
-from gristmill.api.reading.letters import LETTERS_MAX, visible_letters
+from gristmill.api.reading.letters import visible_letters
 from gristmill.api.reading.waits import explain_waits
 from gristmill.domain.front.access import Principal
 from gristmill.domain.front.waiting import WAIT_TEXTS, WaitReason

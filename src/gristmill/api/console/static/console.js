@@ -5,6 +5,7 @@
   const LIVE_MS = 5000;
   const CHORD_MS = 1200;
   const TOAST_MS = 6000;
+  const GO_ON_MS = 300;
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const one = (selector, within = document) => within.querySelector(selector);
 
@@ -278,6 +279,12 @@
     one("button[type=submit]", field.form).focus();
   };
 
+  // Work that is done in steps: each page asks for the next one, until a person leaves it.
+  const goOn = () => {
+    const form = one("form[data-go-on]");
+    if (form) setTimeout(() => form.requestSubmit(), GO_ON_MS);
+  };
+
   const dress = (within) => { writeTimes(within); drawCharts(); };
 
   document.addEventListener("click", (event) => {
@@ -299,6 +306,7 @@
     watchPalette();
     takeToken();
     confirmSession();
+    goOn();
     setInterval(refresh, LIVE_MS);
     setInterval(() => { if (!document.hidden) writeTimes(); }, LIVE_MS);
     addEventListener("focus", refresh);

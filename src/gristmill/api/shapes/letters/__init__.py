@@ -1,0 +1,1 @@
+"""Dead letters and the quarantine as the API shows and takes them."""
