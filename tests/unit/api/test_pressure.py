@@ -1,5 +1,8 @@
 """What is too much is refused with the time to wait, and everything is counted."""
 
+from typing import Any
+
+from gristmill.domain.errors import Unavailable
 from gristmill.domain.log import NewRecord
 from gristmill.intake.publish import native_generator
 from gristmill.runtime.faces.backlog import BacklogWatch
@@ -41,6 +44,45 @@ async def test_a_backlog_is_full_at_its_bound_and_no_longer_once_it_is_worked_of
         await faced.store.log.claim("items", "items", owner="me", limit=1, lease_ms=1_000)
         await watch.look()
         assert not watch.is_full("items")
+
+
+class AwayLog:
+    """Passes on what is asked of a log, unless that is away."""
+
+    def __init__(self, log: Any) -> None:
+        self._log = log
+        self.is_away = False
+
+    def __getattr__(self, name: str) -> Any:
+        if self.is_away:
+            raise Unavailable("log is away")
+        return getattr(self._log, name)
+
+
+async def test_what_is_not_in_the_log_yet_counts_too_also_while_the_log_is_away() -> None:
+    unsent: list[int | None] = [None]
+
+    async def count_unsent() -> int:
+        if unsent[-1] is None:
+            raise Unavailable("state")
+        return unsent[-1]
+
+    async with face() as faced:
+        generator, log = native_generator(["loud"]), AwayLog(faced.store.log)
+        watch = BacklogWatch(log, [generator], faced.clock, records_max=3, unsent=count_unsent)  # type: ignore[arg-type]
+        await faced.store.log.append("items", [NewRecord(b"{}")])
+        # Whether the log is away, rows that are not sent, and whether that is too much beside one record.
+        for is_away, count, is_full in (
+            (False, 1, False),
+            (False, 2, True),
+            (True, 1, False),
+            (True, 2, True),
+            (True, None, False),
+        ):
+            log.is_away = is_away
+            unsent.append(count)
+            await watch.look()
+            assert watch.is_full("items") == is_full
 
 
 async def test_answers_are_counted_by_operation_and_outcome() -> None:
