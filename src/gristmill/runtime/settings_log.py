@@ -39,7 +39,7 @@ class LogSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     ] = "gristmill."
     foreign: Annotated[
         tuple[str, ...],
-        Meta(description="TOPIC that somebody else writes, under its own name; of redis also TOPIC=FIELD for one field"),
+        Meta(description="TOPIC that somebody else writes, read as it is; of redis also TOPIC=FIELD"),
     ] = ()
     partitions: Annotated[
         int,

@@ -57,8 +57,10 @@ def serve_topics(
     """
     registry = load_flows(loaded.settings, flow_files=flow_files).registry
     published_to = _plans_of_items(loaded, registry)
-    chosen = choose_generators(registry, topic=topic, plans=plans, source=source, published_to=published_to)
-    generators = (*chosen, *further)
+    generators = (
+        *choose_generators(registry, topic=topic, plans=plans, source=source, published_to=published_to),
+        *further,
+    )
     used = used_part(registry, generators)
     refuse_missing(used, find_providers())
     if not any(need.port is LLM for need in used.needs()):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,6 +23,7 @@ from gristmill.domain.front.times import write_second
 from gristmill.domain.input_key import TENANT_DEFAULT
 from gristmill.domain.log import NewRecord
 from gristmill.intake.reader import FAULT_HEADER, open_input
+from gristmill.intake.samples import read_samples
 from gristmill.intake.sources.catalogue import KIND, load_source, publish_source
 from gristmill.intake.sources.mapper import SourceMapper
 from gristmill.intake.sources.trial import Trial, TrialReport
@@ -31,6 +32,7 @@ from gristmill.ports.definitions import Definition
 from gristmill.runtime.composition.stores import open_sqlite
 from gristmill.runtime.loop import run_async
 from gristmill.runtime.reading.lookup import open_for_reading
+from gristmill.runtime.reading.topic import read_topic
 from gristmill.runtime.settings import Settings
 from gristmill.runtime.spec import GroupSpec
 
@@ -41,6 +43,13 @@ app = App(name="source")
 SourceFile = Annotated[Path, Parameter(help="Source file (YAML).")]
 Limit = Annotated[int, Parameter(help="Records to try.")]
 LIMIT_DEFAULT = 1_000
+SampleFile = Annotated[
+    Path | None,
+    Parameter(
+        help="Sample: JSONL or CSV, plain or gzip, or Parquet. Of protobuf and Avro: a record, or a folder of them.",
+        show_default=False,
+    ),
+]
 
 
 @app.command(name="try")
@@ -48,14 +57,24 @@ def _try_file(
     file: SourceFile,
     /,
     *,
-    input: Annotated[Path, Parameter(help="Sample: JSONL or CSV, plain or gzip, or Parquet.")],
+    input: SampleFile = None,
+    topic: Annotated[str, Parameter(help="Take the sample from this topic of the log.", show_default=False)] = "",
     limit: Limit = LIMIT_DEFAULT,
+    state: StateDir = None,
+    config: ConfigFile = None,
 ) -> int:
     """Map sample records and show what each path finds. Nothing is stored.
 
     Exit code 0: each record became an item or was filtered. 3: some are bad. 2: the file or the call is wrong.
     """
-    report = _run_trial(load_source(file), input, limit)
+    mapper = load_source(file)
+    if (input is None) == (not topic):
+        raise UsageError("sample", advice="give --input FILE or --topic TOPIC, one of them")
+    if input is not None:
+        report = _run_trial(mapper, input, limit)
+    else:
+        records = run_async(read_topic(load(state=state, config=config).settings, topic, limit=limit))
+        report = _try_records(mapper, (NewRecord(one.value) for one in records))
     _print_report(plain_console(), report)
     return EXIT_FAULTY if report.bad or not report.is_sound else EXIT_OK
 
@@ -65,10 +84,7 @@ def _publish_file(
     file: SourceFile,
     /,
     *,
-    input: Annotated[
-        Path | None,
-        Parameter(help="Sample to try first; if no record passes, nothing is published.", show_default=False),
-    ] = None,
+    input: SampleFile = None,
     limit: Limit = LIMIT_DEFAULT,
     expect: Annotated[
         int | None, Parameter(help="Revision that must be the latest; 0: none may exist.", show_default=False)
@@ -77,6 +93,8 @@ def _publish_file(
     config: ConfigFile = None,
 ) -> int:
     """Publish a Source: running groups map by it within seconds, without a restart.
+
+    With a sample it is tried first; if no record passes, nothing is published.
 
     Exit code 0: published, or published before with this content. 3: the trial failed. 2: the file or call is wrong.
     """
@@ -123,10 +141,16 @@ def _show_source(
 
 
 def _run_trial(mapper: SourceMapper, path: Path, limit: int) -> TrialReport:
-    trial = Trial(mapper)
+    if mapper.definition.schema is not None:
+        return _try_records(mapper, islice(read_samples(path), limit))
     with TemporaryDirectory(prefix="gristmill-try-") as blobs:
-        for record in islice(_records(path, Path(blobs)), limit):
-            trial.add(record.value, broken=record.headers.get(FAULT_HEADER, ""))
+        return _try_records(mapper, islice(_records(path, Path(blobs)), limit))
+
+
+def _try_records(mapper: SourceMapper, records: Iterable[NewRecord]) -> TrialReport:
+    trial = Trial(mapper)
+    for record in records:
+        trial.add(record.value, broken=record.headers.get(FAULT_HEADER, ""))
     return trial.report()
 
 
