@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from litestar import Litestar, Request, Response
 from litestar.connection import ASGIConnection
@@ -19,11 +19,12 @@ from gristmill.api.problems import Fault, problem
 from gristmill.api.problems.catalogue import PROBLEM_MEDIA_TYPE
 from gristmill.api.problems.translate import translate
 from gristmill.api.routes import OPERATIONS
-from gristmill.api.services import Services
+from gristmill.api.security import RequestRates, TokenGate
 from gristmill.domain.errors import ConfigError
 from gristmill.domain.front.access import Principal
+from gristmill.ports.clock import Clock
 
-__all__ = ["Guard", "build_app", "make_call", "principal_of"]
+__all__ = ["FrontDesk", "Guard", "build_app", "make_call", "principal_of"]
 
 CALLER = "gristmill_caller"
 US_PER_S = 1_000_000
@@ -35,10 +36,26 @@ NO_BODY_LIMIT = None
 AnyRequest = Request[Any, Any, Any]
 
 
+class FrontDesk(Protocol):
+    """What every application needs, whatever its operations stand on: who may come in, how often, and counters."""
+
+    @property
+    def gate(self) -> TokenGate: ...
+
+    @property
+    def rates(self) -> RequestRates: ...
+
+    @property
+    def tally(self) -> ApiMetrics: ...
+
+    @property
+    def clock(self) -> Clock: ...
+
+
 class Guard:
     """Lets callers with a role pass; every route has exactly one. Other faces use it for routes of their own."""
 
-    def __init__(self, access: Access, services: Services) -> None:
+    def __init__(self, access: Access, services: FrontDesk) -> None:
         self.access = access
         self._gate = services.gate
         self._rates = services.rates
@@ -67,7 +84,7 @@ def principal_of(request: AnyRequest) -> Principal:
 
 
 def build_app(
-    services: Services,
+    services: FrontDesk,
     *,
     operations: Sequence[Operation] = OPERATIONS,
     pages: Sequence[ControllerRouterHandler] = (),
@@ -112,7 +129,7 @@ def make_call(request: AnyRequest) -> Call:
     )
 
 
-def _make_handler(operation: Operation, services: Services) -> HTTPRouteHandler:
+def _make_handler(operation: Operation, services: FrontDesk) -> HTTPRouteHandler:
     answers = services.tally.answers.labels(operation.operation_id, "ok")
     seconds = services.tally.seconds.labels(operation.operation_id)
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 
 from gristmill.api.calls.call import Call, Reply
 from gristmill.domain.front.access import Role
 
-if TYPE_CHECKING:
-    from gristmill.api.services import Services
-
 __all__ = ["Access", "Handle", "Operation", "Parameter"]
 
 Access = Role | Literal["public"]
-Handle = Callable[["Services", Call], Awaitable[Reply]]
+Handle = Callable[[Any, Call], Awaitable[Reply]]
+"""Takes the services of the application that it is built into: `Services`, or those of a face of its own."""
 
 
 class Parameter(msgspec.Struct, frozen=True):
