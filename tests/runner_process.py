@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import msgspec
+import structlog
 
 from gristmill.adapters.clock import SystemClock
 from gristmill.adapters.kafka import KafkaLog, KafkaSettings
@@ -91,4 +92,5 @@ async def run(order: Order) -> None:
 
 
 if __name__ == "__main__":
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     asyncio.run(run(msgspec.json.decode(sys.argv[1].encode(), type=Order)))
