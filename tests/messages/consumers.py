@@ -187,6 +187,14 @@ def ended(metrics: MessageMetrics, type_: str, outcome: str) -> int:
     return int(metrics.ended.labels(type_, outcome)._value.get())
 
 
+async def until(is_so: Callable[[], bool], *, within_s: float = 60.0) -> None:
+    """Wait until something is so."""
+    deadline = time.monotonic() + within_s
+    while not is_so():
+        assert time.monotonic() < deadline
+        await asyncio.sleep(LOOK_AGAIN_S / 5)
+
+
 async def until_done(log: Log, topics: Iterable[str], *, within_s: float) -> None:
     """Wait until the group is done with all that its topics hold."""
     deadline = time.monotonic() + within_s

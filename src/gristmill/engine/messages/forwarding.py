@@ -6,10 +6,12 @@ takes it along. So the Runner's care for leases and for a log that cannot be rea
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
 from typing import Any
 
 from gristmill.domain.log import Lease, NewRecord
+from gristmill.ports.clock import Clock
 from gristmill.ports.log import Log
 
 __all__ = ["ForwardingLog"]
@@ -19,11 +21,13 @@ FOLLOWERS_MAX = 10_000
 
 
 class ForwardingLog:
-    """The log behind, but for the end of records; a `ports.log.Log`."""
+    """The log behind, but for the end of records and for waiting; a `ports.log.Log`."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: Log, clock: Clock) -> None:
         self._log = log
+        self._clock = clock
         self._followers: dict[Lease, tuple[str, NewRecord]] = {}
+        self._due_at_ms: list[int] = []
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._log, name)
@@ -44,4 +48,14 @@ class ForwardingLog:
             follower = self._followers.get(lease)
             accepted += await self._log.accept([lease], then=[*then, follower] if follower is not None else then)
             self._followers.pop(lease, None)
+            if follower is not None:
+                heapq.heappush(self._due_at_ms, follower[1].due_at_ms)
         return accepted
+
+    async def wait(self, topics: Sequence[str], *, timeout_ms: int) -> None:
+        """Return when one of the topics may have claimable records: also when something that followed comes due."""
+        now_ms = self._clock.now_ms()
+        while self._due_at_ms and self._due_at_ms[0] <= now_ms:
+            heapq.heappop(self._due_at_ms)
+        due_in_ms = self._due_at_ms[0] - now_ms if self._due_at_ms else timeout_ms
+        await self._log.wait(topics, timeout_ms=min(timeout_ms, due_in_ms))

@@ -68,7 +68,7 @@ class MessageService:
         self._metrics = metrics = message_metrics() if metrics is None else metrics
         self._has_order = KEY_ORDER in log.capabilities
         _check(table, has_order=self._has_order or order is not None, has_newest=newest is not None)
-        forwarding = ForwardingLog(log)
+        forwarding = ForwardingLog(log, clock)
         self._log = cast(Log, forwarding)
         self._cache = cache
         self._clock = clock
