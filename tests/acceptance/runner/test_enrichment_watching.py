@@ -12,8 +12,8 @@ from prometheus_client import CollectorRegistry
 from gristmill.adapters.clock import SystemClock
 from gristmill.domain.errors import Unavailable
 from gristmill.domain.log import Lag, NewRecord
-from gristmill.engine.runner import RunnerMetrics
 from gristmill.engine.runner.lag import LagPoll
+from gristmill.engine.runner.metrics import LagMetrics
 from gristmill.ports.handling import Handling
 from gristmill.ports.log import Log
 from tests.runners import Places, append, driving, has_nothing_left, until
@@ -36,7 +36,7 @@ async def test_AC_EN_085_what_nobody_has_read_is_seen_without_any_member(places:
     def read(name: str) -> float | None:
         return registry.get_sample_value(f"gristmill_{name}", {"topic": "t", "group": "g"})
 
-    metrics = RunnerMetrics(registry)
+    metrics = LagMetrics(registry)
     poll = asyncio.create_task(LagPoll(log, [("t", "g")], SystemClock(), metrics).run())
     await until(lambda: read("lag_poll_up") == 1, within_s=10)
     poll.cancel()

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, cached_property
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
 
-__all__ = ["RunnerMetrics", "runner_metrics"]
+from gristmill.domain.log import Lag
+
+__all__ = ["LagMetrics", "RunnerMetrics", "lag_metrics", "runner_metrics"]
 
 DURATION_BUCKETS_S = (0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 120, 300)
 PLACE = ("topic", "group")
+MS_PER_S = 1_000
 
 
 class RunnerMetrics:
     """Counters and gauges of all Runners of a process."""
 
     def __init__(self, registry: CollectorRegistry = REGISTRY) -> None:
+        self._registry = registry
+
         def counter(name: str, text: str, *labels: str) -> Counter:
             return Counter(f"gristmill_{name}", text, (*PLACE, *labels), registry=registry)
 
@@ -38,16 +43,55 @@ class RunnerMetrics:
         self.in_flight = gauge("runner_in_flight", "Records that handlers work on.")
         self.breaker_open = gauge("runner_breaker_open", "1 while claiming has stopped for a dependency.")
         self.key_held = gauge("runner_key_held_seconds", "How long records of one key wait behind an earlier one.")
-        self.undelivered = gauge("lag_undelivered", "Records that the group has never claimed.")
-        self.leased = gauge("lag_in_flight", "Records under a lease.")
-        self.waiting = gauge("lag_waiting", "Records that were given back and wait.")
-        self.oldest = gauge("lag_oldest_seconds", "Age of the oldest record that the group is not done with.")
-        self.lost = counter("log_lost", "Records that were deleted before the group was done with them.")
-        self.dead_open = gauge("lag_dead", "Dead letters of the group that nobody has dealt with.")
-        self.poll_up = gauge("lag_poll_up", "1 while the lag can be read, 0 while the figures beside are old.")
+
+    @cached_property
+    def lag(self) -> LagMetrics:
+        """What is told of lags: of the whole process, or of the registry that was given."""
+        return lag_metrics() if self._registry is REGISTRY else LagMetrics(self._registry)
+
+
+class LagMetrics:
+    """How far groups are behind, whoever looks. A process has one of these."""
+
+    def __init__(self, registry: CollectorRegistry = REGISTRY) -> None:
+        def gauge(name: str, text: str) -> Gauge:
+            return Gauge(f"gristmill_{name}", text, PLACE, registry=registry, multiprocess_mode="livemostrecent")
+
+        self._undelivered = gauge("lag_undelivered", "Records that the group has never claimed.")
+        self._in_flight = gauge("lag_in_flight", "Records under a lease.")
+        self._waiting = gauge("lag_waiting", "Records that were given back and wait.")
+        self._oldest = gauge("lag_oldest_seconds", "Age of the oldest record that the group is not done with.")
+        self._dead = gauge("lag_dead", "Dead letters of the group that nobody has dealt with.")
+        self._lost = Counter(
+            "gristmill_log_lost", "Records that were deleted before the group was done.", PLACE, registry=registry
+        )
+        self._poll_up = gauge("lag_poll_up", "1 while the lag can be read, 0 while the figures beside are old.")
+        self._lost_before: dict[tuple[str, str], int] = {}
+
+    def tell(self, topic: str, group: str, lag: Lag | None) -> None:
+        """Set what is known of a group; with None its lag could not be read, and its figures stay."""
+        place = (topic, group)
+        self._poll_up.labels(*place).set(int(lag is not None))
+        if lag is None:
+            return
+        self._undelivered.labels(*place).set(lag.undelivered)
+        self._in_flight.labels(*place).set(lag.in_flight)
+        self._waiting.labels(*place).set(lag.waiting)
+        self._oldest.labels(*place).set(lag.oldest_age_ms / MS_PER_S)
+        self._dead.labels(*place).set(lag.dead)
+        # A log counts for good, a scrape since the start of the process; one that was lost itself counts anew.
+        before = self._lost_before.get(place, 0)
+        self._lost.labels(*place).inc(max(0, lag.lost - before))
+        self._lost_before[place] = max(before, lag.lost)
 
 
 @cache
 def runner_metrics() -> RunnerMetrics:
     """Return the one set that all Runners of a process share."""
     return RunnerMetrics()
+
+
+@cache
+def lag_metrics() -> LagMetrics:
+    """Return the one set that everybody of a process shares who looks at lags."""
+    return LagMetrics()

@@ -86,7 +86,6 @@ class Runner:
         self._bench = Bench(log, handler, settings, budget, clock, metrics, Failures())
         self._beat = Beat(log, clock, metrics) if beat is None else beat
         self._has_own_beat = beat is None
-        self._lag = LagPoll(log, [(topic, group)], clock, metrics, interval_ms=settings.lag_interval_ms)
         self._has_own_lag = has_own_lag
         self._breaker = Breaker(failures_max=settings.dependency_failures_max, probe_ms=settings.probe_ms)
         self._waiting = WaitingRecords(settings.ordering, grace_ms=2 * settings.lease_ms + POLL_MS)
@@ -111,7 +110,14 @@ class Runner:
         if self._has_own_beat:
             services.append(asyncio.create_task(self._beat.run(), name="runner.beat"))
         if self._has_own_lag:
-            services.append(asyncio.create_task(self._lag.run(), name="runner.lag"))
+            poll = LagPoll(
+                self._log,
+                [(self.topic, self.group)],
+                self._clock,
+                self._metrics.lag,
+                interval_ms=self._settings.lag_interval_ms,
+            )
+            services.append(asyncio.create_task(poll.run(), name="runner.lag"))
         if "owner_probe" in self._log.capabilities:
             services.append(asyncio.create_task(self._reclaim(), name="runner.reclaim"))
         for service in services:
