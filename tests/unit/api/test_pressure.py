@@ -69,7 +69,7 @@ async def test_what_is_not_in_the_log_yet_counts_too_also_while_the_log_is_away(
 
     async with face() as faced:
         generator, log = native_generator(["loud"]), AwayLog(faced.store.log)
-        watch = BacklogWatch(log, [generator], faced.clock, records_max=3, unsent=count_unsent)  # type: ignore[arg-type]
+        watch = BacklogWatch(log, [generator], faced.clock, records_max=3, unsent=count_unsent)
         await faced.store.log.append("items", [NewRecord(b"{}")])
         # Whether the log is away, rows that are not sent, and whether that is too much beside one record.
         for is_away, count, is_full in (
