@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from gristmill.api.desk import Desk
 from gristmill.api.metrics import ApiMetrics
 from gristmill.api.security import RequestRates, TokenGate
+from gristmill.deliver.core.schedule import RETRIES_S
 from gristmill.deliver.sending import Sending
 from gristmill.domain.front.health import HealthReport
 from gristmill.engine.dispatch.orders import LiveOrders
@@ -42,6 +43,7 @@ class Services:
         desk: what is done with dead letters.
         orders: what people have ordered about generators.
         sending: the ways out, for trying receivers.
+        retries_s: pauses before the retries of a receiver that fails.
         health: what every probe reads; it asks nobody, so it answers at once.
         metrics: returns a scrape of the whole group.
         description: the OpenAPI document.
@@ -72,4 +74,5 @@ class Services:
     health: Callable[[], HealthReport]
     metrics: Callable[[], Awaitable[str]]
     description: bytes
+    retries_s: Sequence[float] = RETRIES_S
     scans: asyncio.Semaphore = dataclasses.field(default_factory=lambda: asyncio.Semaphore(SCANS_AT_ONCE))

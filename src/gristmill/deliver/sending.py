@@ -11,6 +11,7 @@ from gristmill.deliver.core.messages import Message
 from gristmill.deliver.core.schedule import Verdict, judge_status
 from gristmill.deliver.core.signing import compute_headers
 from gristmill.domain.delivery import Attempt, Progress, Subscription
+from gristmill.domain.delivery.progress import EXCERPT_CHARS_MAX
 from gristmill.domain.errors import GristmillError, Unavailable
 from gristmill.domain.log import NewRecord
 from gristmill.ports.clock import Clock
@@ -49,7 +50,7 @@ class Sending:
         """Send messages once; a failure is told, never raised."""
         request_id = _request_id(subscription, messages)
         began_ms, began_us = self._clock.now_ms(), self._clock.monotonic_us()
-        status, asked_s, error = 0, 0.0, ""
+        status, asked_s, error, response = 0, 0.0, "", b""
         verdict: Verdict = "failed"
         try:
             if subscription.topic:
@@ -60,7 +61,8 @@ class Sending:
                 if isinstance(answer, Refused):
                     error = f"{answer.reason}: {answer.detail}"
                 else:
-                    status, asked_s, verdict = answer.status, answer.retry_after_s, judge_status(answer.status)
+                    status, asked_s, response = answer.status, answer.retry_after_s, answer.body
+                    verdict = judge_status(status)
                     error = "" if verdict == "delivered" else f"status {status}"
         except Unavailable as unavailable:
             error = unavailable.advice or str(unavailable)
@@ -75,6 +77,8 @@ class Sending:
             took_ms=(self._clock.monotonic_us() - began_us) // 1_000,
             error=error[:ERROR_CHARS_MAX],
             is_test=is_test,
+            request=_excerpt(messages[0].body),
+            response=_excerpt(response),
         )
         return Tried(verdict, attempt, asked_s)
 
@@ -108,6 +112,10 @@ def split(subscription: Subscription, messages: Sequence[Message]) -> list[list[
         parts[-1].append(message)
         size += len(message.body)
     return parts
+
+
+def _excerpt(body: bytes) -> str:
+    return body[: EXCERPT_CHARS_MAX * 4].decode("utf-8", "replace")[:EXCERPT_CHARS_MAX]
 
 
 def _request_id(subscription: Subscription, messages: Sequence[Message]) -> str:

@@ -7,19 +7,34 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from gristmill.deliver.core.document import compute_document
 from gristmill.deliver.core.messages import make_test_message
+from gristmill.deliver.core.selecting import compile_selector
 from gristmill.deliver.core.signing import SECRET_BYTES, write_secret
 from gristmill.deliver.definitions import KIND, read_subscription
 from gristmill.deliver.definitions.catalogue import find_position
 from gristmill.deliver.sending import Sending
 from gristmill.domain.delivery import Attempt, Progress, Subscription
 from gristmill.domain.errors import StaleRead, Unavailable, UsageError
+from gristmill.domain.ids import ItemId
 from gristmill.plans.names import advise_known
 from gristmill.ports.clock import Clock
 from gristmill.ports.definitions import Definitions
-from gristmill.ports.delivery import Changes, Deliveries
+from gristmill.ports.delivery import CHANGES_PER_READ_MAX, Changes, Deliveries
 
-__all__ = ["find_subscription", "pause", "replay", "resume", "rotate_secret", "try_receiver"]
+__all__ = [
+    "ReplayPreview",
+    "find_subscription",
+    "pause",
+    "preview_replay",
+    "replay",
+    "resume",
+    "rotate_secret",
+    "try_receiver",
+]
+
+PREVIEWED_MAX = 5_000
+"""Changes that a preview looks at; some hundred milliseconds."""
 
 TRIES_MAX = 20
 """A courier that writes at the same moment is read again; it writes a few times a second at most."""
@@ -74,9 +89,7 @@ async def replay(
     Raises:
         UsageError: there is no such subscription, or the range is empty.
     """
-    first, last = await find_position(changes, since), await find_position(changes, until)
-    if first >= last:
-        raise UsageError("range to replay", value=f"{since} .. {until}", advice="nothing changed in it")
+    first, last = await _find_range(changes, since, until)
 
     def rewind(progress: Progress) -> Progress:
         return msgspec.structs.replace(
@@ -87,6 +100,58 @@ async def replay(
         )
 
     return await _change(deliveries, name, tenant, rewind)
+
+
+class ReplayPreview(msgspec.Struct, frozen=True):
+    """What a replay would tell again.
+
+    Attributes:
+        first, last: the range behind `first`, up to and with `last`.
+        change_count, item_count: of all tenants, as far as they were looked at.
+        wanted_count: items of these that fulfil the condition as they stand now.
+        is_whole: the whole range was looked at, not only its first PREVIEWED_MAX changes.
+    """
+
+    first: int
+    last: int
+    change_count: int
+    item_count: int
+    wanted_count: int
+    is_whole: bool
+
+
+async def preview_replay(changes: Changes, subscription: Subscription, *, since: str, until: str) -> ReplayPreview:
+    """Return what a replay would tell; it changes nothing.
+
+    Raises:
+        UsageError: the range is empty, or means no place.
+    """
+    first, last = await _find_range(changes, since, until)
+    selector, place, change_count, is_whole = compile_selector(subscription), first, 0, True
+    seen: set[ItemId] = set()
+    wanted_count = 0
+    while place < last:
+        if change_count >= PREVIEWED_MAX:
+            is_whole = False
+            break
+        page = await changes.read(after=place, limit=CHANGES_PER_READ_MAX)
+        inside = [change for change in page if change.position <= last]
+        fresh = list({change.item_id for change in inside} - seen)
+        known = await changes.look_up(fresh) if fresh else {}
+        wanted_count += sum(selector.wants(compute_document(one)) for one in known.values())
+        seen.update(fresh)
+        change_count += len(inside)
+        if len(inside) < CHANGES_PER_READ_MAX:
+            break
+        place = inside[-1].position
+    return ReplayPreview(first, last, change_count, len(seen), wanted_count, is_whole)
+
+
+async def _find_range(changes: Changes, since: str, until: str) -> tuple[int, int]:
+    first, last = await find_position(changes, since), await find_position(changes, until)
+    if first >= last:
+        raise UsageError("range to replay", value=f"{since} .. {until}", advice="nothing changed in it")
+    return first, last
 
 
 async def rotate_secret(deliveries: Deliveries, name: str, *, tenant: str, clock: Clock) -> str:

@@ -7,7 +7,10 @@ from typing import Literal, Protocol
 
 import msgspec
 
-__all__ = ["Answer", "Egress", "Refusal", "Refused", "Sender", "Sent"]
+__all__ = ["SENT_BODY_BYTES_MAX", "Answer", "Egress", "Refusal", "Refused", "Sender", "Sent"]
+
+SENT_BODY_BYTES_MAX = 1_024
+"""What a person needs to understand a failure."""
 
 Refusal = Literal["bad_url", "blocked_address", "blocked_port", "too_many_redirects", "too_large"]
 
@@ -53,10 +56,12 @@ class Sent(msgspec.Struct, frozen=True):
     Attributes:
         status: any HTTP status, redirects too: they are not followed.
         retry_after_s: what it asked for, 0 where it did not.
+        body: how its answer begins, SENT_BODY_BYTES_MAX at most; empty where it did not come at once.
     """
 
     status: int
     retry_after_s: float = 0
+    body: bytes = b""
 
 
 class Sender(Protocol):
@@ -67,6 +72,6 @@ class Sender(Protocol):
 
         Raises:
             Unavailable: no answer came in time; the server may have taken the body all the same.
-        Guarantees: as `Egress.get`; reads no body of the answer.
+        Guarantees: as `Egress.get`; reads no more of the answer's body than is returned, and does not wait for it.
         """
         ...

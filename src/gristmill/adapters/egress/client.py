@@ -12,7 +12,7 @@ import asyncio
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import cached_property
 from importlib import import_module
 from typing import Any
@@ -24,7 +24,7 @@ from prometheus_client import REGISTRY, CollectorRegistry, Counter
 from gristmill.adapters.egress.address_core import AddressPolicy
 from gristmill.adapters.egress.url_core import Target, UrlRefused, parse_url
 from gristmill.domain.errors import Unavailable
-from gristmill.ports.egress import Answer, Refused, Sent
+from gristmill.ports.egress import SENT_BODY_BYTES_MAX, Answer, Refused, Sent
 
 __all__ = ["EgressLimits", "EgressMetrics", "GuardedEgress", "Resolve", "resolve_host"]
 
@@ -35,6 +35,9 @@ ADDRESSES_TRIED_MAX = 4
 """Of one host, until one accepts."""
 
 READ_BYTES = 65_536
+BODY_WAIT_S = 0.2
+"""For what a receiver says beside its status; nobody else is held up for it."""
+
 RETRY_AFTER_DIGITS_MAX = 6
 INTERIM_ANSWERS_MAX = 8
 """Answers of status 1xx before the real one."""
@@ -204,7 +207,16 @@ class _Exchange:
         asked = next((value for name, value in head.headers if name == b"retry-after"), b"").strip()
         # A date is left to the schedule: whose clock it is meant by is not known.
         is_number = asked.isdigit() and len(asked) <= RETRY_AFTER_DIGITS_MAX
-        return Sent(head.status_code, float(asked) if is_number else 0.0)
+        return Sent(head.status_code, float(asked) if is_number else 0.0, await self._read_beginning())
+
+    async def _read_beginning(self) -> bytes:
+        """Return what comes of a body at once; whatever goes wrong there, the status was told already."""
+        body = bytearray()
+        with suppress(OSError, TimeoutError, self._h11.ProtocolError):
+            async with asyncio.timeout(BODY_WAIT_S):
+                while len(body) < SENT_BODY_BYTES_MAX and isinstance(event := await self._next(), self._h11.Data):
+                    body += event.data
+        return bytes(body[:SENT_BODY_BYTES_MAX])
 
     async def read(self, target: Target, bytes_max: int) -> Answer | Refused | str:
         head = await self._read_head()

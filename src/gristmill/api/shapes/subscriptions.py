@@ -14,6 +14,8 @@ __all__ = [
     "AttemptView",
     "PublishSubscriptionRequest",
     "PublishedSubscriptionView",
+    "ReplayPreviewView",
+    "ReplayQuery",
     "ReplayRequest",
     "SecretView",
     "SubscriptionDetailView",
@@ -37,7 +39,10 @@ class TenantQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AttemptView(msgspec.Struct, frozen=True, kw_only=True):
-    """One request, or one append to a topic. `status` is 0 where there was no answer or none is given."""
+    """One request, or one append to a topic. `status` is 0 where there was no answer or none is given.
+
+    `request` and `response` are how the bodies begin, up to 1,000 characters.
+    """
 
     at: str
     request_id: str
@@ -47,6 +52,8 @@ class AttemptView(msgspec.Struct, frozen=True, kw_only=True):
     took_ms: int
     error: str
     test: bool
+    request: str
+    response: str
 
 
 class SubscriptionView(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,6 +115,29 @@ class ReplayRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     since: Place
     until: Place = "now"
+
+
+class ReplayQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which range would be told again, of whose subscription."""
+
+    since: Place = "earliest"
+    until: Place = "now"
+    tenant: Annotated[str, Meta(max_length=120, description="whose; the caller's own where it is left out")] = ""
+
+
+class ReplayPreviewView(msgspec.Struct, frozen=True, kw_only=True):
+    """What a replay would tell again; nothing was changed.
+
+    `changes` and `items` lie in the range behind `first`, up to `last`; `wanted` of the items fulfil the condition as they
+    stand now. Unless `complete`, only the beginning of the range was looked at.
+    """
+
+    first: int
+    last: int
+    changes: int
+    items: int
+    wanted: int
+    complete: bool
 
 
 class SecretView(msgspec.Struct, frozen=True):

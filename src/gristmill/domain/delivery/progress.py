@@ -6,7 +6,10 @@ from typing import Literal
 
 import msgspec
 
-__all__ = ["Attempt", "Progress", "ProgressStatus"]
+__all__ = ["EXCERPT_CHARS_MAX", "Attempt", "Progress", "ProgressStatus"]
+
+EXCERPT_CHARS_MAX = 1_000
+"""Two hundred requests of each subscription are kept."""
 
 ProgressStatus = Literal["active", "paused", "disabled"]
 """`paused`: by a person, or after the last retry; `disabled`: its receiver said that it is gone. Both can resume."""
@@ -59,6 +62,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
         request_id: `webhook-id` of the request; the same in every retry of the same content.
         position: the highest of its messages.
         status: of HTTP, 0 where there was no answer or none is given.
+        request: how its body begins, EXCERPT_CHARS_MAX at most; the messages hold it whole.
+        response: how the answer's body begins, alike.
     """
 
     at_ms: int
@@ -69,3 +74,5 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     took_ms: int
     error: str = ""
     is_test: bool = False
+    request: str = ""
+    response: str = ""

@@ -10,8 +10,8 @@ import structlog
 from gristmill.adapters.local_host import new_owner
 from gristmill.api.app import build_app
 from gristmill.api.console import build_console
-from gristmill.api.desk import Desk
 from gristmill.api.describe import describe, render
+from gristmill.api.desk import Desk
 from gristmill.api.metrics import ApiMetrics
 from gristmill.api.reading.waits import explain_waits
 from gristmill.api.routes import OPERATIONS
@@ -185,6 +185,7 @@ class HttpFace:
             changes=store.changes,
             deliveries=store.deliveries,
             sending=build_sending(self._spec.settings.delivery, store.log, self._clock),
+            retries_s=self._spec.settings.delivery.retries_s,
             health=self._board.report,
             metrics=self._scrape,
             description=render(describe(OPERATIONS)),

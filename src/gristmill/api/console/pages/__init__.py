@@ -6,6 +6,7 @@ from gristmill.api.console.pages.jump import JUMP_PAGES
 from gristmill.api.console.pages.letters import DEAD_LETTER_PAGES
 from gristmill.api.console.pages.overview import OVERVIEW_PAGES
 from gristmill.api.console.pages.session import SESSION_PAGES
+from gristmill.api.console.pages.subscriptions import SUBSCRIPTION_PAGES
 from gristmill.api.console.pages.trace import TRACE_PAGES
 
 __all__ = ["PAGES"]
@@ -16,5 +17,6 @@ PAGES: tuple[Page, ...] = (
     *ITEM_PAGES,
     *TRACE_PAGES,
     *DEAD_LETTER_PAGES,
+    *SUBSCRIPTION_PAGES,
     *JUMP_PAGES,
 )

@@ -8,8 +8,16 @@ from gristmill.api.calls import Call, Operation, Reply, read_json, reply
 from gristmill.api.problems import Fault, problem
 from gristmill.api.routes.subscriptions.viewing import find_visible, view_attempt, view_subscription
 from gristmill.api.services import Services
-from gristmill.api.shapes.subscriptions import AttemptView, ReplayRequest, SecretView, SubscriptionView, TenantQuery
-from gristmill.deliver.steering import pause, replay, resume, rotate_secret, try_receiver
+from gristmill.api.shapes.subscriptions import (
+    AttemptView,
+    ReplayPreviewView,
+    ReplayQuery,
+    ReplayRequest,
+    SecretView,
+    SubscriptionView,
+    TenantQuery,
+)
+from gristmill.deliver.steering import pause, preview_replay, replay, resume, rotate_secret, try_receiver
 from gristmill.domain.delivery import Progress, Subscription
 from gristmill.domain.errors import UsageError
 
@@ -48,6 +56,25 @@ async def _replay(services: Services, call: Call) -> Reply:
     except UsageError as error:
         raise problem("validation", "range", errors=[Fault("/since", str(error))]) from error
     return await _answer(services, found, revision, progress)
+
+
+async def _preview(services: Services, call: Call) -> Reply:
+    """Count what a replay would tell again, and change nothing."""
+    query = call.read_query(ReplayQuery)
+    found, _, _ = await find_visible(services, call, tenant=query.tenant)
+    try:
+        preview = await preview_replay(services.changes, found, since=query.since, until=query.until)
+    except UsageError as error:
+        raise problem("validation", "range", errors=[Fault("since", str(error))]) from error
+    view = ReplayPreviewView(
+        first=preview.first,
+        last=preview.last,
+        changes=preview.change_count,
+        items=preview.item_count,
+        wanted=preview.wanted_count,
+        complete=preview.is_whole,
+    )
+    return reply(view)
 
 
 async def _rotate(services: Services, call: Call) -> Reply:
@@ -112,6 +139,17 @@ STEERING_OPERATIONS = (
         answer=SubscriptionView,
         problems=("not-found",),
         example={"since": "earliest"},
+    ),
+    Operation(
+        operation_id="previewSubscriptionReplay",
+        method="GET",
+        path="/v1/subscriptions/{subscription}/replay",
+        summary="Count what a replay would tell again",
+        access="operator",
+        handle=_preview,
+        query=ReplayQuery,
+        answer=ReplayPreviewView,
+        problems=("not-found",),
     ),
     Operation(
         operation_id="rotateSubscriptionSecret",

@@ -11,24 +11,38 @@ from gristmill.api.shapes.subscriptions import AttemptView, SubscriptionView, Te
 from gristmill.deliver.steering import find_subscription
 from gristmill.domain.delivery import Attempt, Progress, Subscription
 from gristmill.domain.errors import UsageError
-from gristmill.domain.front.access import EVERY_TENANT
+from gristmill.domain.front.access import EVERY_TENANT, Principal
 from gristmill.domain.front.times import write_time
 from gristmill.domain.input_key import TENANT_DEFAULT
 
-__all__ = ["find_visible", "view_attempt", "view_subscription"]
+__all__ = ["find_of", "find_visible", "view_attempt", "view_subscription", "without_query"]
 
 
-async def find_visible(services: Services, call: Call) -> tuple[Subscription, int, Progress]:
+async def find_visible(
+    services: Services, call: Call, *, tenant: str | None = None
+) -> tuple[Subscription, int, Progress]:
     """Return the subscription that a call names, its revision and how it goes.
+
+    Args:
+        tenant: whose it is, where the query does not say so.
+    Raises:
+        ProblemRaised: `not-found`: there is none that the caller sees.
+    """
+    asked = call.read_query(TenantQuery).tenant if tenant is None else tenant
+    whose = asked or (TENANT_DEFAULT if call.principal.tenant == EVERY_TENANT else call.principal.tenant)
+    return await find_of(services, call.principal, call.path_values["subscription"], tenant=whose)
+
+
+async def find_of(
+    services: Services, principal: Principal, name: str, *, tenant: str
+) -> tuple[Subscription, int, Progress]:
+    """Return a subscription of a tenant, its revision and how it goes.
 
     Raises:
         ProblemRaised: `not-found`: there is none that the caller sees.
     """
-    own = call.principal.tenant
-    tenant = call.read_query(TenantQuery).tenant or (TENANT_DEFAULT if own == EVERY_TENANT else own)
-    name = call.path_values["subscription"]
     missing = problem("not-found", "subscription")
-    if not call.principal.sees(tenant):
+    if not principal.sees(tenant):
         raise missing
     try:
         subscription, revision = await find_subscription(services.definitions, name, tenant=tenant)
@@ -46,7 +60,7 @@ def view_subscription(subscription: Subscription, revision: int, progress: Progr
         name=subscription.name,
         tenant=subscription.tenant,
         revision=revision,
-        to=f"topic {subscription.topic}" if subscription.topic else _without_query(subscription.webhook),
+        to=f"topic {subscription.topic}" if subscription.topic else without_query(subscription.webhook),
         status=progress.status,
         why=progress.why,
         position=progress.position,
@@ -71,11 +85,13 @@ def view_attempt(attempt: Attempt) -> AttemptView:
         took_ms=attempt.took_ms,
         error=attempt.error,
         test=attempt.is_test,
+        request=attempt.request,
+        response=attempt.response,
     )
 
 
-def _without_query(url: str) -> str:
-    # Some receivers take their key in the query.
+def without_query(url: str) -> str:
+    """Return an address for people: some receivers take their key in the query."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}{parts.path}"
 

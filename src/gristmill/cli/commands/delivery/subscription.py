@@ -17,7 +17,16 @@ from gristmill.cli.app import EXIT_OK, EXIT_TROUBLE
 from gristmill.cli.consoles import plain_console
 from gristmill.cli.options import ConfigFile, StateDir, load
 from gristmill.deliver.definitions import KIND, Published, load_subscription, publish_subscription, read_subscription
-from gristmill.deliver.steering import find_subscription, pause, replay, resume, rotate_secret, try_receiver
+from gristmill.deliver.steering import (
+    ReplayPreview,
+    find_subscription,
+    pause,
+    preview_replay,
+    replay,
+    resume,
+    rotate_secret,
+    try_receiver,
+)
 from gristmill.domain.delivery import Attempt, Progress, Subscription
 from gristmill.domain.errors import UsageError
 from gristmill.domain.front.times import write_second
@@ -135,11 +144,23 @@ def _replay_subscription(
     *,
     since: Annotated[str, Parameter(help="earliest, a position, or a time such as 2026-11-30T12:00:00Z.")],
     until: Annotated[str, Parameter(help="now, a position, or a time.")] = "now",
+    dry_run: Annotated[bool, Parameter(negative="", help="Only count what would be told.")] = False,
     tenant: Tenant = TENANT_DEFAULT,
     state: StateDir = None,
     config: ConfigFile = None,
 ) -> int:
     """Tell again what changed in a range, as it stands now. What the store no longer has is left out."""
+
+    async def preview() -> ReplayPreview:
+        async with _open(load(state=state, config=config).settings) as store:
+            subscription, _ = await find_subscription(store.definitions, name, tenant=tenant)
+            return await preview_replay(store.changes, subscription, since=since, until=until)
+
+    if dry_run:
+        found = run_async(preview())
+        more = "" if found.is_whole else " at least"
+        print(f"would tell{more} {found.wanted_count} of {found.item_count} items, {found.change_count} changes")
+        return EXIT_OK
 
     async def do() -> Progress:
         async with _open(load(state=state, config=config).settings) as store:
