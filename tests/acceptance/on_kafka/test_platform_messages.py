@@ -1,4 +1,4 @@
-"""Routed records on Kafka: a topic of eight partitions, keys in the order of their partition, four members of a group."""
+"""Routed records on Kafka: eight partitions, each key in the order of its partition, four members of a group."""
 
 from __future__ import annotations
 
