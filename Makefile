@@ -1,7 +1,7 @@
 # The only entry: `make help` lists what there is. Each shelf of checks writes its seconds into build/ledger.tsv.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-cluster check fmt unit property sim contract acceptance docs e2e coverage bench clean
+.PHONY: help setup demo test test-cluster dev-cluster check fmt unit property sim contract acceptance docs e2e coverage bench clean
 
 BIN := .venv/bin
 SHELF := scripts/shelf.sh
@@ -36,6 +36,9 @@ test-cluster: $(INSTALLED) ## tests marked `crash` (kill loops) and `cluster` (r
 	-@scripts/kafka.sh fetch >/dev/null
 	@$(SHELF) run crash $(BIN)/python -m pytest -m "crash and not cluster" tests
 	@$(SHELF) pytest cluster -m cluster tests
+
+dev-cluster: $(INSTALLED) ## run Redis (or Valkey) and Kafka on loopback, print the settings for each; Ctrl-C ends them
+	@$(BIN)/python scripts/dev_cluster.py
 
 check: $(INSTALLED) ## style, import contracts, types, tidiness: no test of behaviour
 	@$(SHELF) run style bash -c '$(BIN)/ruff check . && $(BIN)/ruff format --check .'

@@ -44,18 +44,24 @@ class KafkaBroker:
 
     Args:
         folder: gets the data.
+        port: where it listens, its controller one above; 0 takes free ones.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, port: int = 0) -> None:
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
-        self.port, self._controller_port = _free_ports(2)
+        self.port, self._controller_port = (port, port + 1) if port else _free_ports(2)
         self._advertised_port = self.port
 
     @property
     def address(self) -> str:
         """Host and port."""
         return f"127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        """Its process; 0 where it does not run."""
+        return self._process.pid if self._process is not None else 0
 
     def advertise(self, port: int) -> None:
         """Send clients to this port of the loopback, a proxy in front of the broker, from the next start on."""

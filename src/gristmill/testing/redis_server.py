@@ -18,7 +18,7 @@ from pathlib import Path
 
 from gristmill.domain.errors import ConfigError, Unavailable
 
-__all__ = ["RedisProcess", "find_servers"]
+__all__ = ["INSTALL", "RedisProcess", "find_servers"]
 
 READY_WITHIN_S = 20.0
 LOOK_AGAIN_S = 0.02
@@ -45,10 +45,17 @@ class RedisProcess:
         program: what to start; empty takes the first that is found.
         is_durable: every change is on the disk before it is answered.
         options: further settings, `name value` each.
+        port: where it listens; 0 takes a free one.
     """
 
     def __init__(
-        self, folder: Path, *, program: str = "", is_durable: bool = True, options: Sequence[str] = ()
+        self,
+        folder: Path,
+        *,
+        program: str = "",
+        is_durable: bool = True,
+        options: Sequence[str] = (),
+        port: int = 0,
     ) -> None:
         self._folder = folder
         self._program = program or next(iter(find_servers().values()), "")
@@ -56,7 +63,7 @@ class RedisProcess:
             raise ConfigError("no Redis server to start", advice=INSTALL)
         durable = ("appendonly yes", "appendfsync always") if is_durable else ("appendonly no",)
         self._options = (*durable, *options)
-        self.port = _free_port()
+        self.port = port or _free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
