@@ -98,6 +98,9 @@ class RetentionSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     )
     runs_days: Annotated[Days, Meta(description="runs of an item that a newer run of the same plan has replaced")] = 30
     quarantine_days: Annotated[Days, Meta(description="records that never became an item")] = 90
+    abandoned_days: Annotated[
+        Days, Meta(description="a group that stands still so long, and that nobody here serves, holds no records back")
+    ] = 7
     items_days: Annotated[
         Days, Meta(description="items with all that belongs to them, but for those in groups or judged by people")
     ] = 0

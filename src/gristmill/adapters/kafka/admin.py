@@ -102,7 +102,9 @@ class TopicAdmin:
 
     async def make_topic(self, name: str) -> None:
         """Make a topic of records."""
-        config = {"retention.ms": str(self._settings.retention_ms)}
+        settings = self._settings
+        retention_ms = settings.retentions_ms.get(name.removeprefix(settings.prefix), settings.retention_ms)
+        config = {"retention.ms": str(retention_ms)}
         await self.make([name], partition_count=self._settings.partition_count, config=config)
 
     async def make_retries(self, names: Sequence[str]) -> None:
