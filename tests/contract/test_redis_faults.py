@@ -14,6 +14,8 @@ from gristmill.adapters.clock import SystemClock
 from gristmill.adapters.redis import RedisLog, RedisServer, RedisTarget
 from gristmill.domain.errors import ConfigError, OutcomeUnknown, Unavailable
 from gristmill.domain.log import Diagnosis, NewRecord
+from gristmill.domain.upkeep.retention import RetentionRules
+from gristmill.domain.upkeep.topics import LossyRule
 from gristmill.ports.clock import Clock
 from gristmill.testing.clock import FakeClock
 from gristmill.testing.contracts.backend import LEASE_MS, claim, records, values
@@ -99,7 +101,7 @@ async def test_records_that_vanished_unread_are_counted_and_told(process: RedisP
 
 
 async def test_a_lossy_topic_keeps_about_what_it_may_and_counts_the_rest(open_log: Open) -> None:
-    log = open_log(lossy={"t": 100})
+    log = open_log(rules=RetentionRules(lossy={"t": LossyRule(max_entries=100)}))
     await claim(log)
     for _ in range(20):
         await log.append("t", [NewRecord(b"x" * 100)] * 100)

@@ -75,7 +75,7 @@ async def test_nothing_of_others_is_deleted_and_nothing_is_written(process: Redi
     [one] = await claim(log)
     await log.accept([one.lease])
     process.say("XGROUP", "CREATE", "raw.news", "theirs", "0")
-    await log.upkeep.run(["raw.news"])
+    await log.upkeep.run(["raw.news"], now="", now_ms=0)
     assert await log.trim("raw.news", upto=one.lease.offset) == 0
     assert process.say("XLEN", "raw.news") == b":1\r\n"
     assert await log.upkeep.groups_of("raw.news") == ["g"]

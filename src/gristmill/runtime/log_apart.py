@@ -21,6 +21,8 @@ from gristmill.ports.front import Inlet, LabelFacts, Listing, Tokens, Traffic
 from gristmill.ports.log import Log
 from gristmill.ports.outbox import Outbox, Outlet
 from gristmill.runtime.doctor.host_core import judge_skew
+from gristmill.runtime.retention.rules import rules_of
+from gristmill.runtime.retention.topics import read_lossy
 from gristmill.runtime.settings_log import LogSection
 from gristmill.runtime.spec import GroupSpec
 
@@ -77,7 +79,8 @@ def open_redis(spec: GroupSpec, clock: Clock, owner: str) -> ApartStore:
 
     section = spec.settings.log
     server = RedisServer(_target_of(section))
-    lossy = _read_lossy(section.lossy)
+    served = [*spec.generators, *spec.awaited]
+    rules = rules_of(spec.settings.store.retention, served, lossy=read_lossy(section))
     store = SqliteStore.open(
         spec.folder.store_file,
         clock=clock,
@@ -85,7 +88,7 @@ def open_redis(spec: GroupSpec, clock: Clock, owner: str) -> ApartStore:
         synchronous=spec.settings.store.synchronous,
         is_log_apart=True,
     )
-    log = RedisLog(server, clock, owners_folder=store.owners_folder, lossy=lossy)
+    log = RedisLog(server, clock, owners_folder=store.owners_folder, rules=rules)
     return ApartStore(store, log, RedisOutlet(log, server))
 
 
@@ -183,13 +186,3 @@ def _target_of(section: LogSection) -> RedisTarget:
         foreign=read_foreign(section.foreign),
         is_ephemeral=section.ephemeral,
     )
-
-
-def _read_lossy(entries: Sequence[str]) -> dict[str, int]:
-    lossy: dict[str, int] = {}
-    for entry in entries:
-        topic, _, count = entry.rpartition("=")
-        if not topic or not count.isdecimal() or int(count) == 0:
-            raise ConfigError("log.lossy", value=entry, advice="write TOPIC=RECORDS, as in feed.served=20000")
-        lossy[topic] = int(count)
-    return lossy

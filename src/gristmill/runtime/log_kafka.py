@@ -11,13 +11,14 @@ from gristmill.domain.errors import ConfigError
 from gristmill.domain.upkeep.finding import Finding
 from gristmill.ports.clock import Clock
 from gristmill.runtime.log_apart import ApartStore, read_foreign
+from gristmill.runtime.retention.topics import read_lossy
 from gristmill.runtime.settings_log import LogSection
 from gristmill.runtime.spec import GroupSpec
 
 if TYPE_CHECKING:
     from gristmill.adapters.kafka import KafkaSettings
 
-__all__ = ["check_brokers", "examine_brokers", "open_kafka"]
+__all__ = ["check_brokers", "examine_brokers", "open_kafka", "retention_ms_of"]
 
 EXTRA = "pip install 'gristmill[kafka]'"
 
@@ -97,7 +98,14 @@ def _settings_of(section: LogSection) -> KafkaSettings:
         replication_factor=section.replicas,
         client=client,
         foreign=_read_foreign(section.foreign),
+        retentions_ms={topic: rule.max_age_ms for topic, rule in read_lossy(section).items()},
     )
+
+
+def retention_ms_of(section: LogSection, topic: str) -> int:
+    """Return after what age brokers delete the records of a topic that was made here, read or not."""
+    settings = _settings_of(section)
+    return settings.retentions_ms.get(topic, settings.retention_ms)
 
 
 def _read_foreign(entries: Sequence[str]) -> frozenset[str]:

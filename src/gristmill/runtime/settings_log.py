@@ -7,7 +7,21 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-__all__ = ["LogSection"]
+__all__ = ["LogSection", "TopicRetention"]
+
+
+class TopicRetention(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One entry of `[log.topics]`: `[log.topics."feed.served"]` with these keys.
+
+    Attributes:
+        retention: `lossy` lets records go that nobody has read; they are counted.
+        max_entries: of a lossy topic, about so many are kept.
+        max_age_s: of a lossy topic, older ones go.
+    """
+
+    retention: Literal["until_consumed", "lossy"] = "until_consumed"
+    max_entries: Annotated[int, Meta(ge=1)] | None = None
+    max_age_s: Annotated[float, Meta(gt=0)] | None = None
 
 
 class LogSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -52,7 +66,7 @@ class LogSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         tuple[str, ...],
         Meta(description="of kafka: NAME=VALUE for the client, such as security.protocol=sasl_ssl; no password in it"),
     ] = ()
-    lossy: Annotated[
-        tuple[str, ...],
-        Meta(description="TOPIC=RECORDS: keep about so many of a topic, read or not; all others wait until consumed"),
-    ] = ()
+    topics: Annotated[
+        dict[str, TopicRetention],
+        Meta(description="topic -> retention; a topic without an entry keeps its records until they are consumed"),
+    ] = {}

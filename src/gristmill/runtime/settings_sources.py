@@ -170,6 +170,8 @@ def _convert(key: str, value: Any, types: Mapping[str, Any], *, origin: str, is_
     hint = types[key]
     if is_text and isinstance(value, str) and _is_list(hint):
         value = [part.strip() for part in value.split(",") if part.strip()]
+    elif is_text and isinstance(value, str) and _is_table(hint):
+        value = _read_table(key, value, origin=origin)
     try:
         return msgspec.convert(value, hint, strict=not is_text)
     except msgspec.ValidationError as error:
@@ -190,6 +192,17 @@ def _anchor(key: str, value: Any, folder: Path) -> Any:
 
 def _is_list(hint: Any) -> bool:
     return bool(get_args(hint)) and getattr(get_args(hint)[0], "__origin__", None) is tuple
+
+
+def _is_table(hint: Any) -> bool:
+    return bool(get_args(hint)) and getattr(get_args(hint)[0], "__origin__", None) is dict
+
+
+def _read_table(key: str, text: str, *, origin: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise ConfigError(f"setting {key!r} from {origin}", value=text, advice="write it as a JSON object") from error
 
 
 def _walk(settings: msgspec.Struct, prefix: str = "") -> Iterator[tuple[str, Any, Any, str]]:

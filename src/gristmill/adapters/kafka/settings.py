@@ -21,6 +21,7 @@ class KafkaSettings(msgspec.Struct, frozen=True, kw_only=True):
         replication_factor: of topics that spring up here; 3 on a cluster.
         retention_ms: how long topics that spring up here keep records; at least four times the longest outage that
             a group may have. -1 keeps all.
+        retentions_ms: topic -> the same for topics that are to lose records earlier.
         ordering: `key` hands out one record of a key at a time, in order; retries wait in place then.
         tiers_ms: delays of the retry topics.
         crash_guard: count a start at the broker before the record is handed out, so that a record which kills whoever
@@ -43,6 +44,7 @@ class KafkaSettings(msgspec.Struct, frozen=True, kw_only=True):
     partition_count: int = 4
     replication_factor: int = 1
     retention_ms: int = 7 * 24 * 3_600_000
+    retentions_ms: dict[str, int] = {}
     ordering: Ordering = "none"
     tiers_ms: tuple[int, ...] = (5_000, 60_000, 600_000)
     crash_guard: bool = True

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from gristmill.adapters.redis.letters import RedisLetters
 from gristmill.adapters.redis.places import offset_of, place_of
 from gristmill.adapters.redis.quiet import QuietTopics
 from gristmill.adapters.redis.records import deliveries_of, lease_text, pack_leases, pack_records, stored_of
+from gristmill.adapters.redis.retaining import RedisRetention
 from gristmill.adapters.redis.seeking import RedisSeeking
 from gristmill.adapters.redis.server import RedisServer
 from gristmill.adapters.redis.upkeep import RedisUpkeep
@@ -29,6 +30,7 @@ from gristmill.adapters.waiting import POLL_MS_MAX, TopicBells
 from gristmill.domain.errors import OutcomeUnknown, Unavailable, UsageError
 from gristmill.domain.log import DeadLetter, Delivery, Diagnosis, Hold, Lag, Lease, NewRecord, Rejected, StoredRecord
 from gristmill.domain.steering import PartitionLag, SeekTo, Sought
+from gristmill.domain.upkeep.retention import RetentionRules
 from gristmill.ports.clock import Clock
 from gristmill.ports.faults import fault
 
@@ -56,7 +58,7 @@ class RedisLog:
         server: where it lives; closed with the log.
         owners_folder: where processes of this host hold their life locks; leases of owners whose lock is free are
             given back at once. Those of other hosts come back at the end of their leases.
-        lossy: topic -> records that are kept about; older ones go whether they were read or not, and are counted.
+        rules: which topics may lose records, and which groups hold them back; without rules nothing is lost.
         is_server_time: whether the server's clock decides over leases; tests hand in their own.
     """
 
@@ -66,7 +68,7 @@ class RedisLog:
         clock: Clock,
         *,
         owners_folder: Path | None = None,
-        lossy: Mapping[str, int] | None = None,
+        rules: RetentionRules | None = None,
         is_server_time: bool = True,
     ) -> None:
         self._server = server
@@ -74,7 +76,7 @@ class RedisLog:
         self._names = server.target.names
         self._channel = f"{self._names.prefix}bell"
         self._topics_key = f"{self._names.prefix}topics"
-        self._lossy = dict(lossy or {})
+        self._retention = RedisRetention(server, self._names, rules or RetentionRules())
         self._is_server_time = is_server_time
         self._bells = TopicBells(clock)
         self._quiet = QuietTopics()
@@ -83,7 +85,7 @@ class RedisLog:
         )
         self._letters = RedisLetters(server, self._names, self._channel)
         self._seeking = RedisSeeking(server, self._names, self._letters)
-        self.upkeep = RedisUpkeep(server, self._names, self._channel, owners_folder)
+        self.upkeep = RedisUpkeep(server, self._names, self._channel, owners_folder, retention=self._retention)
         self._registered: set[str] = set()
         self._claimed: set[str] = set()
         self._unsure: dict[tuple[str, str, str], int] = {}
@@ -112,7 +114,7 @@ class RedisLog:
         fault("append.before")
         await self._register(topic)
         keys = self._names.topic(topic)
-        cap = self._lossy.get(topic, 0)
+        cap = self._retention.cap_of(topic)
         arguments = (self._now(), self._channel, topic, token_ms, cap, *pack_records(records))
         names = [keys.stream, keys.meta, keys.delayed, keys.token(token)]
         answer: bytes = await self._server.run("append", names, arguments)
@@ -128,7 +130,7 @@ class RedisLog:
         check_records(records)
         await self._register(topic)
         keys = self._names.topic(topic)
-        arguments: list[object] = [self._now(), self._channel, topic, self._lossy.get(topic, 0)]
+        arguments: list[object] = [self._now(), self._channel, topic, self._retention.cap_of(topic)]
         for record in records:
             arguments += pack_records([record])
         names = [keys.stream, keys.meta, keys.delayed, *(keys.marker(one) for one in outbox_ids)]
@@ -205,7 +207,8 @@ class RedisLog:
         now_ms = self._clock.monotonic_us() // 1000
         if now_ms >= self._upkeep_at_ms:
             self._upkeep_at_ms = now_ms + UPKEEP_MS
-            await self.upkeep.run(sorted(self._claimed))
+            topics = sorted(self._claimed | self._retention.lossy_topics)
+            await self.upkeep.run(topics, now=self._now(), now_ms=now_ms)
         return len(freed)
 
     async def lag(self, topic: str, group: str) -> Lag:
@@ -382,7 +385,7 @@ class RedisLog:
         lost = sum(last - first + 1 for first, last in runs) + len(vanished)
         _log.warning("records vanished", topic=topic, group=group, lost=lost)
         try:
-            if topic not in self._lossy:
+            if topic not in self._retention.lossy_topics:
                 await self._letters.bury(topic, group, runs, now=self._now())
             for lease in vanished:
                 await self.reject(lease, VANISHED)

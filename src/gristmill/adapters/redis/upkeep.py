@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import structlog
@@ -11,6 +11,7 @@ from gristmill.adapters.local_host import OwnerLock, read_marks
 from gristmill.adapters.local_host.marks import sweep_marks
 from gristmill.adapters.local_host.owners import registered_owners
 from gristmill.adapters.redis.places import KeyNames, place_of
+from gristmill.adapters.redis.retaining import RedisRetention
 from gristmill.adapters.redis.server import RedisServer
 from gristmill.domain.errors import Unavailable
 
@@ -25,8 +26,17 @@ _log = structlog.get_logger()
 class RedisUpkeep:
     """Upkeep of the topics of one prefix."""
 
-    def __init__(self, server: RedisServer, names: KeyNames, channel: str, owners_folder: Path | None) -> None:
+    def __init__(
+        self,
+        server: RedisServer,
+        names: KeyNames,
+        channel: str,
+        owners_folder: Path | None,
+        *,
+        retention: RedisRetention,
+    ) -> None:
         self._server = server
+        self._retention = retention
         self._names = names
         self._channel = channel
         self._owners_folder = owners_folder
@@ -55,8 +65,12 @@ class RedisUpkeep:
                 lock.release()
         return freed
 
-    async def trim(self, topic: str, *, upto: int | None) -> int:
-        """Delete what every group has accepted, up to an offset or without bound; nothing of what others write."""
+    async def trim(self, topic: str, *, upto: int | None, let_go: Sequence[str] = ()) -> int:
+        """Delete what every group has accepted, up to an offset or without bound; nothing of what others write.
+
+        Args:
+            let_go: groups that hold nothing back; what they miss they count as lost. The last group always holds.
+        """
         if topic in self._names.foreign:
             return 0
         keys = self._names.topic(topic)
@@ -67,7 +81,7 @@ class RedisUpkeep:
         bound = "9" * 15 if upto is None else place_of(upto)
         after, trimmed = "", 0
         while True:
-            count, following = await self._server.run("trim", names, (bound, after, *groups))
+            count, following = await self._server.run("trim", names, (bound, after, len(let_go), *let_go, *groups))
             trimmed += int(count)
             if not following:
                 return trimmed
@@ -79,14 +93,22 @@ class RedisUpkeep:
         groups = await self.groups_of(topic)
         return sum([int(await self._server.run("reap", [stream], (group, idle_ms_max))) for group in groups])
 
-    async def run(self, topics: Iterable[str]) -> None:
-        """Trim and reap; what cannot be done now is done the next time."""
+    async def run(self, topics: Iterable[str], *, now: str, now_ms: int) -> None:
+        """Trim, expire and reap; what cannot be done now is done the next time."""
         for topic in topics:
             try:
-                await self.trim(topic, upto=None)
+                await self._retention.expire(topic, now=now)
+                await self._trim_behind(topic, now=now, now_ms=now_ms)
                 await self.reap(topic)
+                await self._retention.warn(topic, now_ms=now_ms)
             except Unavailable as error:
                 _log.warning("topic cannot be tidied up", topic=topic, error=str(error))
+
+    async def _trim_behind(self, topic: str, *, now: str, now_ms: int) -> None:
+        if topic not in self._names.foreign:
+            groups = await self.groups_of(topic)
+            let_go = await self._retention.let_go(topic, groups, now=now, now_ms=now_ms)
+            await self.trim(topic, upto=None, let_go=let_go)
 
     async def groups_of(self, topic: str) -> list[str]:
         """Return the groups that a stream has, ours and those of others; of a stream of others only ours."""

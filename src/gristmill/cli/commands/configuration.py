@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import msgspec
 from cyclopts import App, Parameter
 
 from gristmill.cli.app import EXIT_OK
@@ -81,12 +82,22 @@ def _check_rules(path: Path) -> None:
     load_rules(str(path))
 
 
+def _write_table(value: Any) -> str:
+    """Return a value as TOML writes it on one line."""
+    if isinstance(value, dict):
+        inside = ", ".join(f"{_write_table(name)} = {_write_table(part)}" for name, part in value.items())
+        return f"{{ {inside} }}" if inside else "{}"
+    return msgspec.json.encode(value).decode()
+
+
 def _format(entry: Explained) -> str:
     value = entry.value
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, (int, float)):
         return f"{value:.15g}"
+    if isinstance(value, dict):
+        return _write_table(msgspec.to_builtins(value))
     if isinstance(value, tuple):
         return "[" + ", ".join(f'"{part}"' for part in value) + "]"
     return f'"{value}"'

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-__all__ = ["HeldTopic", "RetentionRules", "TableUse"]
+from gristmill.domain.upkeep.topics import LossyRule
+
+__all__ = ["HeldTopic", "RetentionRules", "StandingGroup", "TableUse"]
 
 
 class RetentionRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,6 +24,9 @@ class RetentionRules(msgspec.Struct, frozen=True, kw_only=True):
         input_topics: how the names of topics begin that a file was put into. Their output is read from them again, so
             being consumed is no reason to let go of their records.
         groups: topic -> groups that will claim from it. Until all of them have, nobody can say what is consumed.
+        lossy: topics of which records go that nobody has read, and are counted as lost.
+        abandoned_ms: how long a group that nobody of this installation serves may stand still behind records before it
+            no longer holds them back.
     """
 
     inputs_ms: int = 0
@@ -32,15 +37,35 @@ class RetentionRules(msgspec.Struct, frozen=True, kw_only=True):
     items_ms: int = 0
     input_topics: str = "run."
     groups: Mapping[str, tuple[str, ...]] = {}
+    lossy: Mapping[str, LossyRule] = {}
+    abandoned_ms: int = 0
 
 
 class HeldTopic(msgspec.Struct, frozen=True):
-    """A topic with records in the log, and the group that is the furthest behind; empty where none has claimed yet."""
+    """A topic with records in the log, and the group that is the furthest behind; empty where none has claimed yet.
+
+    Attributes:
+        bytes: of all its records together, judged by the oldest hundred.
+    """
 
     topic: str
     records: int
     oldest_at_ms: int
     group: str
+    bytes: int = 0
+
+
+class StandingGroup(msgspec.Struct, frozen=True):
+    """A group that nobody of this installation serves, and that has not moved since.
+
+    Attributes:
+        is_let_go: it no longer holds records back; what it misses is counted as lost to it.
+    """
+
+    topic: str
+    group: str
+    since_ms: int
+    is_let_go: bool
 
 
 class TableUse(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from gristmill.domain.upkeep.retention import HeldTopic, RetentionRules, TableUse
+from gristmill.domain.upkeep.retention import HeldTopic, RetentionRules, StandingGroup, TableUse
 
 __all__ = ["Upkeep"]
 
@@ -14,7 +14,8 @@ class Upkeep(Protocol):
     """What keeps the tables of a store from growing for ever.
 
     All methods raise `Unavailable` when a retry is safe. Guarantees: never lets go of a record that a group has not
-    accepted or that a dead letter needs, of the newest run of a plan over an item, or of what people said.
+    accepted, but for lossy topics and abandoned groups, where each is counted as lost; or that a dead letter needs, of
+    the newest run of a plan over an item, or of what people said.
     """
 
     @property
@@ -39,6 +40,10 @@ class Upkeep(Protocol):
 
     async def held(self, rules: RetentionRules) -> Sequence[HeldTopic]:
         """Return topics that have records, but for those of inputs, the most records first. Cheap."""
+        ...
+
+    async def standing(self, rules: RetentionRules, *, now_ms: int) -> Sequence[StandingGroup]:
+        """Return groups that nobody here serves and that stand still behind records, as of a time. Cheap."""
         ...
 
     async def free_bytes(self) -> int:

@@ -79,9 +79,12 @@ async def check_log(spec: GroupSpec) -> None:
     """Look whether the log can be used, where it is on a server.
 
     Raises:
-        ConfigError: the server is not fit for it; the setting is named.
+        ConfigError: what is set for it makes no sense, or the server is not fit for it; the setting is named.
         Unavailable: it cannot be reached.
     """
+    from gristmill.runtime.retention.topics import read_lossy
+
+    read_lossy(spec.settings.log)
     if spec.settings.log.backend == "redis":
         from gristmill.runtime.log_apart import check_server
 

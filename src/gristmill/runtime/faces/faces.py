@@ -16,6 +16,7 @@ from gristmill.runtime.background.metrics import last_success_gauge
 from gristmill.runtime.delivery import DeliveryFace
 from gristmill.runtime.faces.board import HealthBoard
 from gristmill.runtime.faces.greeting import Greet, greet
+from gristmill.runtime.lag import LagFace
 from gristmill.runtime.outbox import OutboxFace
 from gristmill.runtime.retention import RetentionFace
 from gristmill.runtime.settings_faces import CredentialsSection
@@ -90,6 +91,9 @@ class Faces:
             self._faces.append(HttpFace(spec, registry, board, clock, greet=greet, unsent=unsent))
         if spec.settings.credentials.command:
             self._add_renewal(spec.settings.credentials, clock)
+        lag = LagFace(spec, clock)
+        self._board.background.append(lag.service)
+        self._faces.append(lag)
         if spec.settings.store.retention.enabled:
             retention = RetentionFace(spec, clock)
             self._board.background.append(retention.service)

@@ -19,5 +19,6 @@ class RetentionMetrics:
         )
         self.oldest = gauge("oldest_seconds", "Age of the oldest row of a table.", "table")
         self.held = gauge("topic_records", "Records of a topic that are still in the log.", "topic")
+        self.standing = gauge("standing_seconds", "How long a group has stood still behind records.", "topic", "group")
         self.free_bytes = gauge("free_bytes", "What rows that are gone have left inside the file for new ones.")
         self.seconds = gauge("sweep_seconds", "How long the last sweep took.")

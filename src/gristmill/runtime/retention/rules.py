@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from gristmill.domain.upkeep.retention import RetentionRules
+from gristmill.domain.upkeep.topics import LossyRule
 from gristmill.engine.settings import recovery_topic_of
 from gristmill.plans.plan import Generator
 from gristmill.runtime.batch.naming import TOPIC_START
@@ -16,7 +17,9 @@ __all__ = ["rules_of"]
 MS_PER_DAY = 86_400_000
 
 
-def rules_of(section: RetentionSection, generators: Iterable[Generator]) -> RetentionRules:
+def rules_of(
+    section: RetentionSection, generators: Iterable[Generator], *, lossy: Mapping[str, LossyRule] | None = None
+) -> RetentionRules:
     """Return what may go, where these generators claim."""
     groups: defaultdict[str, set[str]] = defaultdict(set)
     for generator in generators:
@@ -35,4 +38,6 @@ def rules_of(section: RetentionSection, generators: Iterable[Generator]) -> Rete
         items_ms=ms(section.items_days),
         input_topics=TOPIC_START,
         groups={topic: tuple(sorted(names)) for topic, names in groups.items()},
+        lossy=dict(lossy or {}),
+        abandoned_ms=ms(section.abandoned_days),
     )

@@ -12,6 +12,7 @@ from gristmill.runtime.background.metrics import last_success_gauge
 from gristmill.runtime.composition.stores import open_upkeep
 from gristmill.runtime.retention.metrics import RetentionMetrics
 from gristmill.runtime.retention.rules import rules_of
+from gristmill.runtime.retention.topics import read_lossy
 from gristmill.runtime.spec import GroupSpec
 
 __all__ = ["RetentionFace", "RetentionSweep"]
@@ -20,6 +21,12 @@ NAME = "retention"
 
 HELD_RECORDS_MAX = 1_000_000
 """Records of one topic above which somebody should look at the group that is behind."""
+
+HELD_BYTES_MAX = 1024 * 1024 * 1024
+"""Bytes of records, likewise."""
+
+STANDING_TOLD_MS = 3_600_000
+"""A group that stands still for an hour is no deployment any more."""
 
 TELL_AGAIN_MS = 3_600_000
 LEAP_TOLD_MS = 3_600_000
@@ -33,7 +40,11 @@ class RetentionSweep:
 
     def __init__(self, upkeep: Upkeep, spec: GroupSpec, clock: Clock, metrics: RetentionMetrics) -> None:
         self._upkeep = upkeep
-        self._rules = rules_of(spec.settings.store.retention, [*spec.generators, *spec.awaited])
+        self._rules = rules_of(
+            spec.settings.store.retention,
+            [*spec.generators, *spec.awaited],
+            lossy=read_lossy(spec.settings.log),
+        )
         self._clock = clock
         self._metrics = metrics
         self._told_at_ms: dict[str, int] = {}
@@ -54,6 +65,7 @@ class RetentionSweep:
         for table, at_ms in (await self._upkeep.oldest()).items():
             self._metrics.oldest.labels(table).set(max(0, now_ms - at_ms) / 1000)
         await self._tell_held(now_ms)
+        await self._tell_standing(self._upkeep.as_of_ms or now_ms)
         self._metrics.free_bytes.set(await self._upkeep.free_bytes())
         if deleted:
             _log.debug("retention swept", **deleted)
@@ -70,10 +82,30 @@ class RetentionSweep:
         for one in await self._upkeep.held(self._rules):
             if one.topic in self._rules.groups:
                 self._metrics.held.labels(one.topic).set(one.records)
-            if one.records >= HELD_RECORDS_MAX and now_ms - self._told_at_ms.get(one.topic, 0) >= TELL_AGAIN_MS:
-                self._told_at_ms[one.topic] = now_ms
+            is_large = one.records >= HELD_RECORDS_MAX or one.bytes >= HELD_BYTES_MAX
+            if is_large and self._is_to_be_told(one.topic, now_ms):
                 held_s = (now_ms - one.oldest_at_ms) // 1000
                 _log.warning("topic grows", topic=one.topic, records=one.records, behind=one.group, oldest_s=held_s)
+
+    async def _tell_standing(self, now_ms: int) -> None:
+        self._metrics.standing.clear()
+        for one in await self._upkeep.standing(self._rules, now_ms=now_ms):
+            standing_ms = now_ms - one.since_ms
+            self._metrics.standing.labels(one.topic, one.group).set(standing_ms / 1000)
+            if standing_ms < STANDING_TOLD_MS or not self._is_to_be_told(f"{one.topic} {one.group}", now_ms):
+                continue
+            if one.is_let_go:
+                _log.warning("group holds no records back any more", topic=one.topic, group=one.group)
+            else:
+                left_s = max(0, self._rules.abandoned_ms - standing_ms) // 1000 if self._rules.abandoned_ms else None
+                _log.warning("nobody serves a group", topic=one.topic, group=one.group, lets_go_in_s=left_s)
+
+    def _is_to_be_told(self, subject: str, now_ms: int) -> bool:
+        """Whether it was not told within the hour."""
+        if now_ms - self._told_at_ms.get(subject, 0) < TELL_AGAIN_MS:
+            return False
+        self._told_at_ms[subject] = now_ms
+        return True
 
 
 class RetentionFace:

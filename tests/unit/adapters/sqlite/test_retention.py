@@ -300,7 +300,7 @@ def _compact(path: Path) -> tuple[int, int]:
 async def test_a_sweep_looks_at_what_it_deletes_by_its_index(store: SqliteStore, path: Path) -> None:
     from gristmill.adapters.sqlite.upkeep.sweeps import records as records_module
 
-    for sql, bindings in ((records_module.FIND, (1, 0, 1_000)), (records_module.DELETE, (1, "[1]"))):
+    for sql, bindings in ((records_module.FIND, (1, "[]", 0, 1_000)), (records_module.DELETE, (1, "[]", "[1]"))):
         connection = apsw.Connection(str(path))
         plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", bindings)]
         connection.close()

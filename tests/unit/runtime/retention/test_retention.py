@@ -9,7 +9,7 @@ import msgspec
 import structlog
 from prometheus_client import CollectorRegistry
 
-from gristmill.domain.upkeep.retention import HeldTopic, RetentionRules, TableUse
+from gristmill.domain.upkeep.retention import HeldTopic, RetentionRules, StandingGroup, TableUse
 from gristmill.plans.plan import Generator
 from gristmill.runtime.retention.metrics import RetentionMetrics
 from gristmill.runtime.retention.rules import rules_of
@@ -39,6 +39,7 @@ def test_every_generator_must_have_claimed_from_its_topics() -> None:
         events_ms=30 * DAY_MS,
         runs_ms=DAY_MS // 2,
         quarantine_ms=90 * DAY_MS,
+        abandoned_ms=7 * DAY_MS,
         groups={"posts": ("one", "two"), "one.recovery": ("one",), "two.recovery": ("two",)},
     )
 
@@ -49,6 +50,11 @@ class FakeUpkeep:
     def __init__(self) -> None:
         self.rules: list[RetentionRules] = []
         self.as_of_ms: int | None = None
+        self.standing_groups: list[StandingGroup] = []
+        self.held_topics = [
+            HeldTopic("posts", 1_500_000, FakeClock().now_ms() - 9_000, "slow"),
+            HeldTopic("else", 3, 0, ""),
+        ]
 
     async def sweep(self, rules: RetentionRules, *, now_ms: int, is_clock_right: bool = False) -> Mapping[str, int]:
         self.rules.append(rules)
@@ -61,7 +67,10 @@ class FakeUpkeep:
         return {"log": FakeClock().now_ms() - 5_000}
 
     async def held(self, rules: RetentionRules) -> Sequence[HeldTopic]:
-        return [HeldTopic("posts", 1_500_000, FakeClock().now_ms() - 9_000, "slow"), HeldTopic("else", 3, 0, "")]
+        return self.held_topics
+
+    async def standing(self, rules: RetentionRules, *, now_ms: int) -> Sequence[StandingGroup]:
+        return self.standing_groups
 
     async def free_bytes(self) -> int:
         return 4_096
@@ -113,3 +122,26 @@ async def test_a_clock_that_leaps_ahead_is_told_once_an_hour() -> None:
         await sweep.run_once()
     told = [entry["ahead_s"] for entry in logs if "clock" in entry["event"]]
     assert told == [86_400, 90_000]
+
+
+async def test_a_group_that_nobody_serves_is_told_before_it_is_let_go_and_after() -> None:
+    registry, upkeep, clock = CollectorRegistry(), FakeUpkeep(), FakeClock()
+    sweep = RetentionSweep(upkeep, _spec(), clock, RetentionMetrics(registry))
+    began_ms = clock.now_ms()
+    with structlog.testing.capture_logs() as logs:
+        for hours in (0, 2, 2, 169):
+            clock.advance(hours * 3_600_000 - (clock.now_ms() - began_ms))
+            upkeep.standing_groups = [StandingGroup("posts", "old", began_ms, hours > 168)]
+            await sweep.run_once()
+    told = [(entry["event"], entry.get("lets_go_in_s")) for entry in logs if entry.get("group") == "old"]
+    assert told == [("nobody serves a group", 166 * 3_600), ("group holds no records back any more", None)]
+    labels = {"topic": "posts", "group": "old"}
+    assert registry.get_sample_value("gristmill_retention_standing_seconds", labels) == 169 * 3_600
+
+
+async def test_a_topic_of_few_large_records_is_told_too() -> None:
+    upkeep = FakeUpkeep()
+    upkeep.held_topics = [HeldTopic("posts", 300, 0, "slow", bytes=2 << 30)]
+    with structlog.testing.capture_logs() as logs:
+        await RetentionSweep(upkeep, _spec(), FakeClock(), RetentionMetrics(CollectorRegistry())).run_once()
+    assert [entry["records"] for entry in logs if entry["event"] == "topic grows"] == [300]

@@ -1,19 +1,25 @@
 -- Deletes what every group has accepted, at most CHUNK entries looked at.
--- KEYS: stream, meta, delayed, letters by record, then (state, held) a group. ARGV: upto, after, then the groups.
+-- KEYS: stream, meta, delayed, letters by record, then (state, held) a group.
+-- ARGV: upto, after, number of groups that hold nothing back, then those, then all groups.
 -- Answer: how many went, and where to go on, empty at the end.
 local stream, meta, delayed, letters = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 if redis.call('EXISTS', stream) == 0 then return {0, ''} end
-local known = {}
-for index = 3, #ARGV do known[ARGV[index]] = 5 + (index - 3) * 2 end
+local known, let_go, groups_at = {}, {}, 4 + tonumber(ARGV[3])
+for index = 4, groups_at - 1 do let_go[ARGV[index]] = true end
+for index = groups_at, #ARGV do known[ARGV[index]] = 5 + (index - groups_at) * 2 end
 local bound, helds, groups = ARGV[1], {}, redis.call('XINFO', 'GROUPS', stream)
-if #groups == 0 then return {0, ''} end
+local holding = 0
+for _, info in ipairs(groups) do holding = holding + (let_go[info[2]] and 0 or 1) end
+if holding == 0 then return {0, ''} end
 for _, info in ipairs(groups) do
   local name, limit = info[2], pad(info[8])
   local place = known[name]
   -- A group that was made a moment ago is asked about at the next trim.
   if not place then return {0, ''} end
-  local cursor = redis.call('HGET', KEYS[place], 'cursor')
-  if cursor then
+  local cursor = not let_go[name] and redis.call('HGET', KEYS[place], 'cursor')
+  if let_go[name] then
+    limit = bound
+  elseif cursor then
     limit = cursor
     helds[#helds + 1] = KEYS[place + 1]
   else

@@ -28,6 +28,7 @@ DELAYED = "SELECT count(*) FROM log INDEXED BY log_delayed WHERE topic_id = ? AN
 HELD = "SELECT count(*), total(owner_id <> 0 AND visible_at_ms > ?2), min(position) FROM lease WHERE grp_id = ?1"
 NEXT_FRESH = "SELECT min(position) FROM log WHERE topic_id = ? AND position > ?"
 APPENDED_AT = "SELECT appended_at_ms FROM log WHERE position = ?"
+LOST = "SELECT ifnull((SELECT value FROM tally WHERE name = 'lost:' || ?), 0)"
 DEAD = "SELECT count(*) FROM dead INDEXED BY dead_open WHERE grp_id = ? AND is_open"
 BATCH = """
 SELECT log.position, value, key, headers, appended_at_ms FROM log JOIN topic USING(topic_id)
@@ -69,6 +70,7 @@ def compute_lag(db: apsw.Connection, topic: str, group: str, *, now_ms: int) -> 
         waiting=held - int(in_flight) + delayed,
         oldest_age_ms=max(0, now_ms - oldest_ms),
         dead=db.execute(DEAD, (grp_id,)).get,
+        lost=db.execute(LOST, (grp_id,)).get,
     )
 
 

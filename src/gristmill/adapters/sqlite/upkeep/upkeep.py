@@ -19,11 +19,13 @@ from gristmill.adapters.sqlite.upkeep.growth import GROWTH
 from gristmill.adapters.sqlite.upkeep.sweeps.events import EventSweep
 from gristmill.adapters.sqlite.upkeep.sweeps.items import ItemSweep
 from gristmill.adapters.sqlite.upkeep.sweeps.leftovers import leftover_sweeps
+from gristmill.adapters.sqlite.upkeep.sweeps.lossy import LossySweep
 from gristmill.adapters.sqlite.upkeep.sweeps.records import RecordSweep
 from gristmill.adapters.sqlite.upkeep.sweeps.runs import RunSweep
 from gristmill.adapters.sqlite.upkeep.sweeps.samples import SampleSweep
+from gristmill.adapters.sqlite.upkeep.sweeps.standing import StandingSweep, read_standing
 from gristmill.adapters.sqlite.upkeep.sweeps.sweep import Moment, Sweep
-from gristmill.domain.upkeep.retention import HeldTopic, RetentionRules, TableUse
+from gristmill.domain.upkeep.retention import HeldTopic, RetentionRules, StandingGroup, TableUse
 from gristmill.ports.clock import Clock
 
 __all__ = ["ARCHIVE_FOLDER", "SqliteUpkeep"]
@@ -43,7 +45,9 @@ HELD = """
 SELECT topic.name, record_count - trimmed_count,
     ifnull((SELECT appended_at_ms FROM log WHERE log.topic_id = topic.topic_id ORDER BY position LIMIT 1), 0),
     ifnull((SELECT grp.name FROM grp WHERE grp.topic_id = topic.topic_id ORDER BY
-        ifnull((SELECT min(position) FROM lease WHERE lease.grp_id = grp.grp_id), cursor) LIMIT 1), '')
+        ifnull((SELECT min(position) FROM lease WHERE lease.grp_id = grp.grp_id), cursor) LIMIT 1), ''),
+    CAST((record_count - trimmed_count) * ifnull((SELECT avg(size) FROM (SELECT length(value) AS size FROM log
+        WHERE log.topic_id = topic.topic_id ORDER BY position LIMIT 100)), 0) AS INT)
 FROM topic WHERE record_count > trimmed_count ORDER BY 2 DESC
 """
 TABLE_OF = "SELECT name, tbl_name FROM sqlite_schema WHERE type IN ('table', 'index')"
@@ -58,7 +62,7 @@ class SqliteUpkeep:
         self._reader = reader
         self._clock = clock
         self._ageing = Ageing(writer, reader, clock)
-        records = (SampleSweep(), RecordSweep())
+        records = (SampleSweep(), LossySweep(), StandingSweep(), RecordSweep())
         self._sweeps: Sequence[Sweep] = (*records, *leftover_sweeps(), RunSweep(), EventSweep(), ItemSweep())
 
     @property
@@ -98,6 +102,10 @@ class SqliteUpkeep:
         """Return topics that have records, but for those of inputs, the most records first."""
         held = await self._reader.do(lambda db: [HeldTopic(*row) for row in db.execute(HELD)])
         return [one for one in held if not one.topic.startswith(rules.input_topics)]
+
+    async def standing(self, rules: RetentionRules, *, now_ms: int) -> Sequence[StandingGroup]:
+        """Return groups that nobody here serves and that stand still behind records."""
+        return await self._reader.do(lambda db: read_standing(db, rules, now_ms=now_ms))
 
     async def free_bytes(self) -> int:
         """Return what rows that are gone have left for new ones."""

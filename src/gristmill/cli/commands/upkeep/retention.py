@@ -23,6 +23,7 @@ from gristmill.runtime.composition.stores import open_upkeep
 from gristmill.runtime.folder import GroupLock
 from gristmill.runtime.loop import run_async
 from gristmill.runtime.retention.rules import rules_of
+from gristmill.runtime.retention.topics import read_lossy
 from gristmill.runtime.settings_sources import LoadedSettings
 from gristmill.runtime.spec import GroupSpec
 
@@ -80,7 +81,7 @@ async def _show(loaded: LoadedSettings, flow: Sequence[Path], *, is_sweeping: bo
     clock, settings = SystemClock(), loaded.settings
     registry = load_flows(settings, flow_files=as_texts(flow)).registry
     generators = [*registry.generators.values(), *([native_generator(())] if settings.api.enabled else [])]
-    rules = rules_of(settings.store.retention, generators)
+    rules = rules_of(settings.store.retention, generators, lossy=read_lossy(settings.log))
     store = open_upkeep(GroupSpec(state_dir=settings.main.state_dir, settings=settings), clock, new_owner())
     try:
         if is_sweeping:
