@@ -31,7 +31,7 @@ async def redis(tmp_path: Path) -> AsyncIterator[Ground]:
     store, logs = MemoryStore(SystemClock()), list[RedisLog]()
 
     async def open_log() -> tuple[Log, Cache]:
-        logs.append(RedisLog(RedisServer(RedisTarget(url=process.url)), SystemClock()))
+        logs.append(RedisLog(RedisServer(RedisTarget(url=process.url, is_ephemeral=True)), SystemClock()))
         return logs[-1], store.cache
 
     async def close(log: Log) -> None:
