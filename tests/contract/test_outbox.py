@@ -13,8 +13,8 @@ from gristmill.ports.fencing import RunName, Started
 from gristmill.testing.clock import FakeClock
 from gristmill.testing.contracts.backend import make_commit
 from gristmill.testing.contracts.outbox import OutboxBackend, OutboxContract
-from tests.outboxes import open_state
-from tests.postgres_servers import SERVERS, fresh_server
+from tests.apart.outboxes import open_state
+from tests.on_postgres.servers import SERVERS, fresh_server
 
 
 class TestSqliteOutbox(OutboxContract):

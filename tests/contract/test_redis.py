@@ -21,7 +21,7 @@ from gristmill.testing.contracts import (
     SeekingContract,
 )
 from gristmill.testing.redis_server import RedisProcess
-from tests.outboxes import SentInlet, open_state, pump_of
+from tests.apart.outboxes import SentInlet, open_state, pump_of
 from tests.redis_servers import program_or_skip
 
 SERVERS = (pytest.param("valkey"), pytest.param("redis", marks=pytest.mark.cluster))

@@ -9,7 +9,7 @@ import pytest
 from gristmill.adapters.postgres import PostgresRuns, PostgresServer
 from gristmill.testing.clock import FakeClock
 from gristmill.testing.contracts.fencing import FencesBackend, RunFencesContract
-from tests.postgres_servers import SERVERS, fresh_server
+from tests.on_postgres.servers import SERVERS, fresh_server
 
 
 class TestPostgresRuns(RunFencesContract):

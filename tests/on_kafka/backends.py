@@ -14,7 +14,7 @@ from gristmill.ports.front import Inlet
 from gristmill.testing.clock import FakeClock
 from gristmill.testing.contracts import Backend
 from gristmill.testing.kafka_broker import KafkaBroker, missing_for_kafka
-from tests.outboxes import SentInlet, open_state, pump_of
+from tests.apart.outboxes import SentInlet, open_state, pump_of
 
 SETTLE_MS = 30_000
 

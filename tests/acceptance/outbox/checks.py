@@ -23,8 +23,8 @@ from gristmill.ports.outbox import Outlet
 from gristmill.testing.clock import FakeClock
 from gristmill.testing.contracts.backend import make_commit
 from gristmill.testing.contracts.outbox import outbox_rows
-from tests.outboxes import open_state, publication, pump_of
-from tests.postgres_servers import fresh_server
+from tests.apart.outboxes import open_state, publication, pump_of
+from tests.on_postgres.servers import fresh_server
 
 __all__ = ["ApartLog", "Group", "OutboxChecks", "SlowOutlet", "values_of"]
 

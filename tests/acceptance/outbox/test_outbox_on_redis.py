@@ -17,8 +17,8 @@ from gristmill.testing.contracts.outbox import outbox_rows
 from gristmill.testing.faults import armed
 from gristmill.testing.redis_server import RedisProcess
 from tests.acceptance.outbox.checks import ApartLog, OutboxChecks, values_of
-from tests.outboxes import open_state, pump_of
-from tests.postgres_servers import fresh_server
+from tests.apart.outboxes import open_state, pump_of
+from tests.on_postgres.servers import fresh_server
 from tests.redis_servers import program_or_skip
 
 

@@ -13,7 +13,7 @@ import pytest
 from gristmill.adapters.postgres import PostgresRuns, PostgresServer
 from gristmill.domain.errors import StaleRead
 from gristmill.ports.fencing import Ended, RunName, Started
-from tests.postgres_servers import fresh_server
+from tests.on_postgres.servers import fresh_server
 
 WITHIN_S = 60.0
 RUN = RunName("enrich", "42")

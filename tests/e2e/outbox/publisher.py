@@ -17,7 +17,7 @@ from gristmill.adapters.local_host import new_owner
 from gristmill.adapters.sqlite import SqliteStore
 from gristmill.domain.front.publication import Once
 from gristmill.ports.outbox import Outlet
-from tests.outboxes import open_state, publication, pump_of
+from tests.apart.outboxes import open_state, publication, pump_of
 
 DAY_MS = 86_400_000
 

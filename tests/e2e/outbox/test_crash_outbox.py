@@ -14,9 +14,9 @@ import pytest
 from gristmill.adapters.clock import SystemClock
 from gristmill.testing.faults import fault_environment
 from gristmill.testing.redis_server import RedisProcess
+from tests.apart.outboxes import open_state
 from tests.e2e.outbox.publisher import open_log
 from tests.on_kafka.backends import fresh_prefix, require_kafka, start_broker
-from tests.outboxes import open_state
 from tests.redis_servers import program_or_skip
 
 COUNT = 40

@@ -21,7 +21,7 @@ from gristmill.domain.errors import Unavailable
 from gristmill.domain.log import Delivery, Diagnosis, NewRecord
 from gristmill.domain.outbox import NewOutboxRow, OutboxRow, SendOutcome, Unsent
 from gristmill.ports.outbox import Origins
-from tests.outboxes import open_state, publication, pump_of
+from tests.apart.outboxes import open_state, publication, pump_of
 
 LEASE_MS = 30_000
 TIER_MS = 1_000

@@ -15,7 +15,7 @@ from gristmill.adapters.postgres.schema import STEPS
 from gristmill.domain.errors import ConfigError, OutcomeUnknown, Unavailable
 from gristmill.testing.clock import FakeClock
 from gristmill.testing.contracts.outbox import outbox_rows
-from tests.postgres_servers import fresh_server, postgres_url
+from tests.on_postgres.servers import fresh_server, postgres_url
 
 Make = Callable[..., PostgresServer]
 

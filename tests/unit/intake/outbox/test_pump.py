@@ -18,7 +18,7 @@ from gristmill.intake.outbox.core import decide_retry_ms, describe_overdue
 from gristmill.testing.clock import FakeClock
 from gristmill.testing.contracts.outbox import outbox_rows
 from gristmill.testing.faults import armed
-from tests.outboxes import open_state
+from tests.apart.outboxes import open_state
 from tests.unit.intake.outbox.outlets import FakeOutlet
 
 WITHIN_S = 20.0

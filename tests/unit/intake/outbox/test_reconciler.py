@@ -15,7 +15,7 @@ from gristmill.domain.log import Diagnosis, NewRecord
 from gristmill.domain.outbox import LOST_AFTER_MS, OutboxRow
 from gristmill.intake.outbox import OutboxMetrics, Reconciler
 from gristmill.testing.clock import FakeClock
-from tests.outboxes import open_state, publication, pump_of
+from tests.apart.outboxes import open_state, publication, pump_of
 from tests.unit.intake.outbox.outlets import FakeOutlet
 
 LOOK_MS = 80_000
