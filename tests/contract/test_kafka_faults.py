@@ -22,7 +22,7 @@ from tests.on_kafka.backends import fresh_prefix, require_kafka
 
 pytestmark = pytest.mark.cluster
 
-WORK_S = float(os.environ.get("GRISTMILL_TEST_LONG_WORK_S", "20"))
+WORK_S = float(os.environ.get("GRISTMILL_TEST_LONG_WORK_S", "8"))
 POLL_INTERVAL_MS = 6_000
 HEALED_WITHIN_S = 5.0
 LEASE_MS = 600_000
@@ -82,6 +82,13 @@ async def until_some(log: KafkaLog) -> None:
     await log.accept([one.lease for one in found])
 
 
+async def claim_for_ever(log: KafkaLog) -> None:
+    """Claim as a group does that has nothing to do."""
+    while True:
+        await claim(log)
+        await log.wait(["t"], timeout_ms=200)
+
+
 async def test_work_longer_than_the_interval_of_polls_is_done_once(settings: KafkaSettings) -> None:
     log = KafkaLog(settings, SystemClock())
     await log.append("t", [NewRecord(b"long")])
@@ -121,6 +128,21 @@ async def test_the_lag_is_told_again_soon_after_a_cut(
             await asyncio.sleep(0.05)
     assert time.monotonic() - began < HEALED_WITHIN_S
     await onlooker.close()
+
+
+async def test_brokers_that_fall_silent_are_not_taken_for_brokers_without_records(
+    settings: KafkaSettings, broker: tuple[KafkaBroker, CutProxy]
+) -> None:
+    log = KafkaLog(settings, SystemClock())
+    await until_claimed(log, b"before")
+    broker[1].stall(is_stalled=True)
+    try:
+        with pytest.raises(Unavailable):
+            await asyncio.wait_for(claim_for_ever(log), 30)
+    finally:
+        broker[1].stall(is_stalled=False)
+    assert await until_claimed(log, b"after") < 30
+    await log.close()
 
 
 async def test_a_broker_that_comes_back_is_found_again(

@@ -54,16 +54,17 @@ class TopicAdmin:
     def _client(self) -> AdminClient:
         return AdminClient(client_config(self._settings))
 
-    async def topics(self) -> dict[str, int]:
-        """Return the number of partitions of every Kafka topic."""
-        found = await self._call(lambda: self._client.list_topics(timeout=self._timeout_s), "topics cannot be listed")
+    async def topics(self, *, within_s: float | None = None) -> dict[str, int]:
+        """Return the number of partitions of every Kafka topic; an answer is waited for as long as for any other."""
+        timeout_s = self._timeout_s if within_s is None else within_s
+        found = await self._call(lambda: self._client.list_topics(timeout=timeout_s), "topics cannot be listed")
         self._known = {name: len(topic.partitions) for name, topic in found.topics.items() if topic.error is None}
         return self._known
 
-    async def partitions_of(self, topic: str) -> int:
+    async def partitions_of(self, topic: str, *, within_s: float | None = None) -> int:
         """Return the number of partitions of a Kafka topic, 0 if there is none; looks once it is asked for."""
         if topic not in self._known:
-            await self.topics()
+            await self.topics(within_s=within_s)
         return self._known.get(topic, 0)
 
     async def make(self, names: Sequence[str], *, partition_count: int, config: Mapping[str, str]) -> None:

@@ -10,7 +10,7 @@ from gristmill.adapters.kafka.core.book import Book, Held, Partition
 from gristmill.adapters.kafka.core.naming import PARTITIONS_MAX, Names
 from gristmill.adapters.kafka.core.tiers import StayHere, ToTier, decide_wait
 from gristmill.adapters.kafka.core.wire import ToWrite, write_copy
-from gristmill.adapters.kafka.member import GroupMember
+from gristmill.adapters.kafka.member import CUT_OFF_S, GroupMember
 from gristmill.adapters.kafka.producing import RecordProducer
 from gristmill.adapters.kafka.settings import KafkaSettings
 from gristmill.domain.errors import ConfigError, Unavailable
@@ -64,6 +64,8 @@ class Groups:
             return []
         if self._settings.settle_ms:
             await self._settle(member)
+        if member.is_cut_off:
+            raise _cut_off(topic)
         now_ms = self._clock.now_ms()
         taken = member.book.claim(owner=owner, limit=limit, now_ms=now_ms, until_ms=now_ms + lease_ms)
         if taken and self._settings.crash_guard:
@@ -166,7 +168,7 @@ class Groups:
             if (topic, group) in self._members:
                 return self._members[topic, group]
             kafka_topic = self._names.topic(topic)
-            count = await self._admin.partitions_of(kafka_topic)
+            count = await self._admin.partitions_of(kafka_topic, within_s=CUT_OFF_S)
             if not count:
                 return None
             if count > PARTITIONS_MAX:
@@ -192,10 +194,13 @@ class Groups:
     async def _count_starts(self, member: GroupMember, leases: Sequence[Lease]) -> None:
         """Have the brokers know of these starts before anybody works on the records."""
         try:
-            await member.commit()
-        except BaseException:  # Also where the claim is cancelled: nobody has seen the records.
+            async with asyncio.timeout(CUT_OFF_S):
+                await member.commit()
+        except BaseException as error:  # Also where the claim is cancelled: nobody has seen the records.
             for lease in leases:
                 member.book.unclaim(lease)
+            if isinstance(error, TimeoutError):
+                raise _cut_off(leases[0].topic) from None
             raise
         lost = [lease for lease in leases if member.book.find(lease) is None]
         if lost:
@@ -207,6 +212,10 @@ class Groups:
                 await member.caught_up({one: end for one, end in self.written.items() if one[0] in member.sources})
         except TimeoutError:
             raise Unavailable(f"topic {member.book.topic!r} does not come in", advice="check the brokers") from None
+
+
+def _cut_off(topic: str) -> Unavailable:
+    return Unavailable(f"topic {topic!r} cannot be claimed from: no broker answers", advice="check the brokers")
 
 
 def _to_delivery(lease: Lease, held: Held) -> Delivery:

@@ -21,10 +21,13 @@ from gristmill.adapters.kafka.producing import translate
 from gristmill.adapters.kafka.settings import KafkaSettings
 from gristmill.ports.clock import Clock
 
-__all__ = ["GroupMember"]
+__all__ = ["CUT_OFF_S", "GroupMember"]
 
 COMMIT_INTERVAL_MS = 1_000
 COMPLETIONS_PER_COMMIT = 500
+
+CUT_OFF_S = 6.0
+"""After so long without a sign of any broker a member says so, instead of finding that there is nothing to do."""
 
 _log = structlog.get_logger()
 
@@ -82,6 +85,11 @@ class GroupMember:
         self._committer.cancel()
         await asyncio.wait([self._committer])
         await self._thread.close()
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether no broker has answered for some time."""
+        return asyncio.get_running_loop().time() - self._thread.heard_at_s > CUT_OFF_S
 
     def note_change(self) -> None:
         """Take note that records were claimed or ended: fetch on where there is room, commit where enough is done."""

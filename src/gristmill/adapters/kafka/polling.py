@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
+import msgspec
 import structlog
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
@@ -48,9 +49,24 @@ RETRY_S = 0.1
 PREFETCH_KBYTES = 16 * 1024
 """What librdkafka holds for a group beside our own buffer."""
 
+STATISTICS_MS = 1_000
+SILENT_US_MAX = 4_000_000
+"""A broker that answers says something at least with every heartbeat, which is every 3 s."""
+
 T = TypeVar("T")
 
 _log = structlog.get_logger()
+
+
+class _Broker(msgspec.Struct):
+    """What librdkafka says of its connection to a broker; `rxidle` in microseconds, below 0 if nothing came yet."""
+
+    state: str
+    rxidle: int = -1
+
+
+class _Statistics(msgspec.Struct):
+    brokers: dict[str, _Broker]
 
 
 class Listener(Protocol):
@@ -85,7 +101,9 @@ class PollThread:
         self._is_closed = False
         self._failure: Exception | None = None
         self._pause = threading.Event()
-        self._consumer: Consumer = _make_consumer(settings, kafka_group)
+        self.heard_at_s = self._loop.time()
+        """When a broker was known to answer, in the time of the loop."""
+        self._consumer: Consumer = _make_consumer(settings, kafka_group, self._on_statistics)
         self._thread = threading.Thread(target=self._run, name=f"kafka-{kafka_group}", daemon=True)
         self._thread.start()
 
@@ -155,7 +173,7 @@ class PollThread:
             self._leave()
             if not self._is_closed:
                 self._obey(RESTART_S)
-                self._consumer = _make_consumer(self._settings, self._kafka_group)
+                self._consumer = _make_consumer(self._settings, self._kafka_group, self._on_statistics)
 
     def _serve(self) -> None:
         self._consumer.subscribe(
@@ -221,6 +239,11 @@ class PollThread:
         elif code != KafkaError._PARTITION_EOF:
             _log.info("kafka member", group=self._kafka_group, error=error.str())
 
+    def _on_statistics(self, text: str) -> None:
+        brokers = msgspec.json.decode(text, type=_Statistics).brokers.values()
+        if any(broker.state == "UP" and 0 <= broker.rxidle < SILENT_US_MAX for broker in brokers):
+            self.heard_at_s = self._loop.time()
+
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         with self._keeping_failure():
             timeout_s = self._settings.timeout_ms / 1_000
@@ -276,7 +299,7 @@ def _nothing() -> None:
     """Wake the thread."""
 
 
-def _make_consumer(settings: KafkaSettings, kafka_group: str) -> Consumer:
+def _make_consumer(settings: KafkaSettings, kafka_group: str, on_statistics: Callable[[str], None]) -> Consumer:
     session_ms = int(settings.client.get("session.timeout.ms", settings.session_timeout_ms))
     return Consumer(
         {
@@ -294,5 +317,7 @@ def _make_consumer(settings: KafkaSettings, kafka_group: str) -> Consumer:
             "fetch.message.max.bytes": 4 * 1024 * 1024,
             "topic.metadata.refresh.interval.ms": 5_000,
             "allow.auto.create.topics": False,
+            "statistics.interval.ms": STATISTICS_MS,
+            "stats_cb": on_statistics,
         }
     )

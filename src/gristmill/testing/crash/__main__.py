@@ -1,7 +1,7 @@
 """`python -m gristmill.testing.crash --input FILE ...`: the crash loop from the command line.
 
 Prints one JSON line a round and leaves with 1 when any round had a fault. With `cycles --log sqlite|redis|kafka` it
-hurts a group that serves a topic instead; `cycles --help` tells more.
+hurts a group that serves a topic instead, with `cuts --log redis|kafka` its connections alone; `--help` tells more.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from gristmill.testing.crash.cycles.command import main as main_of_cycles
+from gristmill.testing.crash.cycles.command import main_of_cuts, main_of_cycles
 from gristmill.testing.crash.loop import RunCommand, run_round, run_undisturbed
 from gristmill.testing.crash.processes import VICTIMS
 from gristmill.testing.crash.stream import load_records, write_stream
@@ -29,8 +29,11 @@ WEDGED_AFTER = 6.0
 
 
 def main() -> int:
-    if sys.argv[1:2] == ["cycles"]:
-        return main_of_cycles(sys.argv[2:])
+    match sys.argv[1:2]:
+        case ["cycles"]:
+            return main_of_cycles(sys.argv[2:])
+        case ["cuts"]:
+            return main_of_cuts(sys.argv[2:])
     arguments = _parse()
     root = Path(tempfile.mkdtemp(prefix="gristmill-crash-"))
     stream = root / "stream.jsonl"

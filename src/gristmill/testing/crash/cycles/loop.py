@@ -11,9 +11,8 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,11 +22,10 @@ from gristmill.adapters.clock import SystemClock
 from gristmill.adapters.recording import HistoryEvent, HistoryRecorder, read_history
 from gristmill.adapters.sqlite import SqliteStore
 from gristmill.domain.errors import Unavailable
-from gristmill.domain.log import NewRecord
 from gristmill.testing.crash.audit import judge, record_crash
 from gristmill.testing.crash.cycles.grounds import GROUP, LEASE_MS, TOPIC, Ground, LogKind, open_ground
 from gristmill.testing.crash.cycles.hurts import WEIGHTS, Hurt
-from gristmill.testing.crash.numbered import SLOW
+from gristmill.testing.crash.cycles.starting import make_record, start_group
 from gristmill.testing.crash.processes import choose_pids, descendants, kill_hard, wait_gone
 
 __all__ = ["Outcome", "run_cycles"]
@@ -40,7 +38,6 @@ PAUSES_S = (0.2, 1.5)
 """Shortest and longest time to the next hurt, once the group has got on again."""
 
 BATCH = 10
-SLOW_EVERY = 3
 SHARE_S = 2.5
 """The records of a cycle are appended within this time, so that some are under way whenever the hurt comes."""
 
@@ -164,7 +161,7 @@ class _Cycles:
             numbers = range(self.appended, min(self.appended + BATCH, upto))
             try:
                 self._offsets += await self._ground.append_once(
-                    [_make_record(number) for number in numbers], token=f"feed-{numbers.start}"
+                    [make_record(number) for number in numbers], token=f"feed-{numbers.start}"
                 )
                 self.appended = numbers.stop
             except Unavailable:
@@ -172,32 +169,7 @@ class _Cycles:
             await asyncio.sleep(pause_s)
 
     def _start(self) -> None:
-        argv = [sys.executable, "-m", "gristmill", "up", "--topic", TOPIC, "--plan", "numbered", "--engines", "2"]
-        flow = Path(__file__).parents[1] / "numbered.py"
-        argv += ["--flow", str(flow), "--state", str(self._folder / "state")]
-        with (self._folder / "group.log").open("ab") as said:
-            self._group = subprocess.Popen(
-                argv,
-                env=self._environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
-                start_new_session=True,
-            )
-
-    def _environment(self) -> Mapping[str, str]:
-        return {
-            **os.environ,
-            "GRISTMILL_API__ENABLED": "false",
-            "GRISTMILL_GRPC__ENABLED": "off",
-            "GRISTMILL_FLOWS__ENABLED": "numbered",
-            "GRISTMILL_DISPATCHER__LEASE_MS": str(LEASE_MS),
-            "GRISTMILL_DISPATCHER__DELIVERIES_MAX": str(self._ground.bounds.attempts_max),
-            "GRISTMILL_DISPATCHER__MONITOR_INTERVAL_S": "1",
-            "GRISTMILL_STORE__HISTORY_FILE": str(self._history),
-            "PYTHONFAULTHANDLER": "1",
-            **self._ground.environment,
-        }
+        self._group = start_group(self._folder, self._ground, history=self._history)
 
     async def _hurt(self, hurt: Hurt) -> None:
         kind, _, part = hurt.partition(" ")
@@ -317,12 +289,6 @@ class _Cycles:
         finished = {(topic, GROUP) for topic, _ in records}
         bounds = msgspec.structs.replace(self._ground.bounds, is_log_apart=self._ground.is_log_apart)
         return faults + judge([part(event) for event in events], records, finished, bounds=bounds)
-
-
-def _make_record(number: int) -> NewRecord:
-    pace = f" {SLOW}" if number % SLOW_EVERY == 0 else ""
-    value = msgspec.json.encode({"id": f"n{number}", "text": f"number {number}{pace}"})
-    return NewRecord(value, key=f"n{number}")
 
 
 def _send(pids: list[int], number: signal.Signals) -> None:
