@@ -14,7 +14,7 @@ PAGE = (Path(__file__).parents[2] / "docs/guides/run-on-redis.md").read_text(enc
 
 
 def test_every_setting_of_redis_is_told_with_its_default() -> None:
-    ours = {"backend", "url", "password", "ca_file", "prefix", "topics"}
+    ours = {"backend", "url", "password", "ca_file", "prefix", "ephemeral", "foreign", "topics"}
     told = dict(re.findall(r"^\| `(\w+)` \| `(.+?)` \|", PAGE, re.MULTILINE))
     defaults = {name: getattr(LogSection(), name) for name in ours}
     assert told == {name: msgspec.json.encode(value).decode() for name, value in defaults.items()}
