@@ -34,8 +34,8 @@ fi
 # uv installs in seconds what takes pip a minute; pip is the way out where uv is not to be had.
 [ -x "$VENV/bin/uv" ] || "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check uv ||
     echo "setup: uv is not to be had, going on with pip"
-if ! { [ -x "$VENV/bin/uv" ] && "$VENV/bin/uv" pip install --quiet --python "$VENV/bin/python" -e '.[text,media,parquet,kafka,grpc,redis,postgres,dev]'; }; then
-    "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check -e '.[text,media,parquet,kafka,grpc,redis,postgres,dev]'
+if ! { [ -x "$VENV/bin/uv" ] && "$VENV/bin/uv" pip install --quiet --python "$VENV/bin/python" -e '.[text,media,parquet,kafka,grpc,redis,postgres,proto,avro,dev]'; }; then
+    "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check -e '.[text,media,parquet,kafka,grpc,redis,postgres,proto,avro,dev]'
 fi
 touch "$VENV/.installed"
 echo "setup: done"
