@@ -37,7 +37,7 @@ test-cluster: $(INSTALLED) ## tests marked `crash` (kill loops) and `cluster` (r
 	@$(SHELF) run crash $(BIN)/python -m pytest -m "crash and not cluster" tests
 	@$(SHELF) pytest cluster -m cluster tests
 
-dev-cluster: $(INSTALLED) ## run Redis (or Valkey) and Kafka on loopback, print the settings for each; Ctrl-C ends them
+dev-cluster: $(INSTALLED) ## run Redis (or Valkey), Kafka and PostgreSQL on loopback, print the settings; Ctrl-C ends them
 	@$(BIN)/python scripts/dev_cluster.py
 
 check: $(INSTALLED) ## style, import contracts, types, tidiness: no test of behaviour

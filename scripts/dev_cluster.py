@@ -1,9 +1,9 @@
-"""Runs the servers that a log can live on, on loopback, until Ctrl-C; prints the settings that use each.
+"""Runs the servers that logs and outboxes can live on, on loopback, until Ctrl-C; prints what uses each.
 
     dev_cluster.py [--folder FOLDER]
 
-Data stay in the folder (build/dev-cluster) from one time to the next, and ports stay the same where they are free. What
-cannot be started here is said and left out.
+Data of Redis and Kafka stay in the folder (build/dev-cluster) from one time to the next, their ports too where they are
+free; PostgreSQL begins anew each time. What cannot be started here is said and left out.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from pathlib import Path
 
 from gristmill.domain.errors import GristmillError
 from gristmill.testing.kafka_broker import KafkaBroker, missing_for_kafka
+from gristmill.testing.postgres_server import INSTALL as POSTGRES_INSTALL
+from gristmill.testing.postgres_server import PostgresProcess, find_postgres
 from gristmill.testing.redis_server import INSTALL, RedisProcess, find_servers
 
 REDIS_PORT = 16_379
@@ -31,14 +33,15 @@ def main() -> int:
     folder = parser.parse_args().folder.absolute()
     signals = {signal.SIGINT, signal.SIGTERM}
     with ExitStack() as started:
-        texts = [text for start in (_start_redis, _start_kafka) if (text := start(folder, started))]
+        starts = (_start_redis, _start_kafka, _start_postgres)
+        texts = [text for start in starts if (text := start(folder, started))]
         if not texts:
             print("nothing could be started", file=sys.stderr)
             return 1
         # Not before: servers would inherit it, and never end when asked to.
         signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-        print("\nOne of these is a gristmill.toml; `gristmill doctor` says what it is worth.\n")
-        print(*texts, "Ctrl-C ends all of them; their data stay.", sep="\n\n", flush=True)
+        print("\nOne [log] is a gristmill.toml; `gristmill doctor` says what it is worth.\n")
+        print(*texts, "Ctrl-C ends all of them.", sep="\n\n", flush=True)
         signal.sigwait(signals)
         print("stopping", flush=True)
     return 0
@@ -69,6 +72,19 @@ def _start_kafka(folder: Path, started: ExitStack) -> str:
     started.callback(broker.stop)
     print(f"Kafka: process {broker.pid}", flush=True)
     return f'[log]\nbackend = "kafka"\nbrokers = "{broker.address}"'
+
+
+def _start_postgres(_: Path, started: ExitStack) -> str:
+    if not find_postgres():
+        return _leave_out("PostgreSQL", POSTGRES_INSTALL)
+    process = PostgresProcess()
+    started.callback(process.remove)
+    try:
+        process.start()
+    except GristmillError as error:
+        return _leave_out("PostgreSQL", str(error))
+    print("PostgreSQL: started", flush=True)
+    return f'# No setting names a database; for gristmill.adapters.postgres:\n# PostgresTarget("{process.url}")'
 
 
 def _leave_out(name: str, reason: str) -> str:
