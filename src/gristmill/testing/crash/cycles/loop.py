@@ -266,6 +266,17 @@ class _Cycles:
             wait_gone(pid, timeout_s=DUMPED_WITHIN_S)
         kill_hard(family)
 
+    async def _list_published(self) -> list[int]:
+        deadline = time.monotonic() + WAITED_S_MAX
+        while True:
+            try:
+                return await self._ground.list_published(self._offsets)
+            except Unavailable:
+                # A server that was killed in the last cycle may not be itself again.
+                if time.monotonic() > deadline:
+                    raise
+                await asyncio.sleep(self._ground.look_again_s)
+
     async def _judge(self, events: list[HistoryEvent]) -> list[str]:
         store = SqliteStore.open(
             self._folder / "state" / "gristmill.sqlite",
@@ -275,7 +286,7 @@ class _Cycles:
         )
         counts = await store.state.counts()
         await store.close()
-        published = await self._ground.list_published(self._offsets)
+        published = await self._list_published()
         wanted = {"items": self.appended, "runs": len(published), "runs.done": len(published)}
         faults = [
             f"{name}: {counts.get(name, 0)} instead of {count}"
