@@ -22,7 +22,7 @@ from gristmill.adapters.sqlite import SqliteStore
 from gristmill.engine.runner import Runner, RunnerSettings
 from gristmill.ports.handling import Handling
 from gristmill.ports.log import Log
-from tests.runners import result_of, until
+from tests.runners import result_of
 
 
 class Order(msgspec.Struct):
@@ -31,7 +31,7 @@ class Order(msgspec.Struct):
     Attributes:
         path: of the log on SQLite, or of the state beside another log.
         does: `quick` ends at once; `slow` ends at once for even values and never for odd ones; `store` stores its name
-            under its fence once it is cancelled or the file `<path>.go` is there.
+            under its fence once it is cancelled.
     """
 
     path: str
@@ -47,7 +47,6 @@ class Work:
     def __init__(self, order: Order, store: SqliteStore) -> None:
         self._order = order
         self._store = store
-        self._may_go = Path(f"{order.path}.go").exists
 
     async def __call__(self, handling: Handling) -> None:
         value = handling.delivery.value.decode()
@@ -63,7 +62,7 @@ class Work:
         await self._store.state.fence([lease], until_ms=handling.delivery.appended_at_ms + 3_600_000)
         say("waits")
         with suppress(asyncio.CancelledError):
-            await until(self._may_go)
+            await asyncio.Event().wait()
         [answer] = await self._store.state.commit([result_of(lease, "late")])
         say(f"stored {type(answer).__name__}")
 

@@ -104,7 +104,6 @@ async def test_AC_EN_028_the_late_write_of_a_frozen_process_is_refused(places: K
         async with driving(log, store, places.settings):
             await until(lambda: len(answers) == 1)
             await until(has_nothing_left(log))
-            (places.folder / "state.db.go").touch()
             frozen.send(signal.SIGCONT)
             await until(lambda: frozen.lines[2:] == ["stored Fenced"])
     assert answers == [Committed()]
