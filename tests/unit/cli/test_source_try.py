@@ -70,6 +70,7 @@ def test_records_of_a_topic_are_tried(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_what_is_no_sample_is_refused(
     source: Path,
     tmp_path: Path,
+    *,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     arguments: list[str],

@@ -18,9 +18,9 @@ import structlog
 
 from gristmill.adapters.checks import check_limit, check_records
 from gristmill.adapters.redis.bell import Listener
+from gristmill.adapters.redis.core.quiet import QuietTopics
 from gristmill.adapters.redis.letters import RedisLetters
 from gristmill.adapters.redis.places import offset_of, place_of
-from gristmill.adapters.redis.quiet import QuietTopics
 from gristmill.adapters.redis.records import deliveries_of, lease_text, pack_leases, pack_records, stored_of
 from gristmill.adapters.redis.retaining import RedisRetention
 from gristmill.adapters.redis.seeking import RedisSeeking

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import msgspec
 import structlog
 
-from gristmill.adapters.redis.fitness_core import judge_server
+from gristmill.adapters.redis.core.fitness import judge_server
 from gristmill.adapters.redis.places import KeyNames
 from gristmill.domain.errors import ConfigError, OutcomeUnknown, Unavailable
 from gristmill.domain.upkeep.finding import Finding, first_refused

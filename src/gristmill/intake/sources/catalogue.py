@@ -16,9 +16,9 @@ import structlog
 from gristmill.domain.errors import ConfigError, GristmillError, Unavailable
 from gristmill.domain.input_key import TENANT_DEFAULT
 from gristmill.domain.intake import IntakeOutcome, LeftOut, MappedRecord, Violations
+from gristmill.intake.codecs.schema_reader import embed_schema
 from gristmill.intake.sources.mapper import SourceMapper, compile_source
 from gristmill.intake.sources.reader import read_source
-from gristmill.intake.sources.schema_reader import embed_schema
 from gristmill.ports.clock import Clock
 from gristmill.ports.definitions import Definition, Definitions
 

@@ -3,7 +3,7 @@
 source: news_feed                     # name; generators and `gristmill run --source` use it
 tenant: main                          # whose content it is
 type: article/1                       # post, comment, article or image, and the major version of its schema
-from: {log: raw.news, decode: json}   # decode: json, csv, parquet, protobuf, avro; see `schema_reader`
+from: {log: raw.news, decode: json}   # decode: json, csv, parquet, protobuf, avro; see `intake.codecs.schema_reader`
 identity: {biz_id: "$.art.id", revision: "$.art.rev", at: "$.art.ts", deleted: "$.art.removed"}
 map:
   - {to: title, path: "$.art.t", required: true, convert: [strip, nfc]}
@@ -22,6 +22,7 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 from gristmill.domain.input_key import TENANT_DEFAULT
+from gristmill.intake.codecs.schema_reader import EMBEDDED, SCHEMA_KEYS, read_schema
 from gristmill.intake.sources.definition import (
     Decode,
     FilterRule,
@@ -34,7 +35,6 @@ from gristmill.intake.sources.definition import (
 from gristmill.intake.sources.kinds import KINDS, describe_fields
 from gristmill.intake.sources.place import Place
 from gristmill.intake.sources.rules_reader import read_field_rules
-from gristmill.intake.sources.schema_reader import EMBEDDED, SCHEMA_KEYS, read_schema
 from gristmill.intake.sources.validation import BadSchema, check_extension
 from gristmill.plans.definitions.yaml_lines import is_key, line_of, load_yaml, without_lines
 from gristmill.plans.names import advise_known

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gristmill.adapters.redis.fitness_core import judge_server
+from gristmill.adapters.redis.core.fitness import judge_server
 from gristmill.domain.upkeep.finding import Finding
 
 FIT = {"redis_version": "7.0.15", "role": "master", "maxmemory_policy": "noeviction", "aof_enabled": "1"}

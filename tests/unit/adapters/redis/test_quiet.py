@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gristmill.adapters.redis.quiet import ASK_AGAIN_MS, QuietTopics
+from gristmill.adapters.redis.core.quiet import ASK_AGAIN_MS, QuietTopics
 
 
 def quiet_after(due_in_ms: int) -> QuietTopics:

@@ -133,6 +133,7 @@ async def test_P1_a_redis_that_syncs_once_a_second_is_warned_about(tmp_path: Pat
 )
 def test_the_exit_code_tells_refused_from_warned_about(
     tmp_path: Path,
+    *,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     flags: list[str],

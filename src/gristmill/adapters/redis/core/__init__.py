@@ -1,0 +1,1 @@
+"""Decisions of the log on Redis, without IO, clock or chance."""
