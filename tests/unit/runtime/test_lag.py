@@ -9,8 +9,8 @@ from prometheus_client import CollectorRegistry
 from gristmill.adapters.memory import MemoryStore
 from gristmill.domain.errors import Unavailable
 from gristmill.domain.log import Lag
+from gristmill.engine.runner.metrics import LagMetrics
 from gristmill.plans.plan import Generator
-from gristmill.runtime.lag.metrics import LagMetrics
 from gristmill.runtime.lag.service import LagWatch
 from gristmill.testing.clock import FakeClock
 from gristmill.testing.contracts.backend import records
@@ -40,7 +40,7 @@ async def test_the_lag_of_a_group_without_a_member_is_told() -> None:
     assert registry.get_sample_value("gristmill_lag_undelivered", LABELS) == 3
     assert registry.get_sample_value("gristmill_lag_oldest_seconds", LABELS) == 2
     assert registry.get_sample_value("gristmill_lag_undelivered", {"topic": "g.recovery", "group": "g"}) == 0
-    assert registry.get_sample_value("gristmill_lag_poll_up") == 1
+    assert registry.get_sample_value("gristmill_lag_poll_up", LABELS) == 1
 
 
 async def test_losses_are_counted_on_also_when_the_log_begins_anew() -> None:
@@ -58,7 +58,7 @@ async def test_a_log_that_cannot_be_asked_is_said_to_be_down() -> None:
     log.lag_now = None
     with pytest.raises(Unavailable):
         await watch.look()
-    assert registry.get_sample_value("gristmill_lag_poll_up") == 0
+    assert registry.get_sample_value("gristmill_lag_poll_up", LABELS) == 0
 
 
 async def test_unread_records_that_grow_old_are_warned_of_once_an_hour() -> None:

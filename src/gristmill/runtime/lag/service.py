@@ -9,13 +9,13 @@ import structlog
 from gristmill.adapters.local_host import new_owner
 from gristmill.domain.errors import Unavailable
 from gristmill.domain.log import Lag
+from gristmill.engine.runner.metrics import LagMetrics, lag_metrics
 from gristmill.engine.settings import recovery_topic_of
 from gristmill.plans.plan import Generator
 from gristmill.ports.clock import Clock
 from gristmill.ports.log import Log
 from gristmill.runtime.background import BackgroundService, Rhythm
 from gristmill.runtime.composition.stores import open_store
-from gristmill.runtime.lag.metrics import LagMetrics
 from gristmill.runtime.spec import GroupSpec
 
 __all__ = ["LagFace", "LagWatch", "oldest_age_ms_max"]
@@ -62,9 +62,9 @@ class LagWatch:
                 lag = await self._log.lag(topic, group)
                 self._metrics.tell(topic, group, lag)
                 self._warn(topic, group, lag)
-            self._metrics.poll_up.set(1)
         except Unavailable:
-            self._metrics.poll_up.set(0)
+            for topic, group in self._groups:
+                self._metrics.tell(topic, group, None)
             raise
 
     def _warn(self, topic: str, group: str, lag: Lag) -> None:
@@ -84,7 +84,7 @@ class LagFace:
     def __init__(self, spec: GroupSpec, clock: Clock) -> None:
         self._store = open_store(spec, clock, new_owner())
         generators = [*spec.generators, *spec.awaited]
-        watch = LagWatch(self._store.log, generators, clock, LagMetrics(), age_ms_max=oldest_age_ms_max(spec))
+        watch = LagWatch(self._store.log, generators, clock, lag_metrics(), age_ms_max=oldest_age_ms_max(spec))
         self.service = BackgroundService(
             NAME, watch.look, rhythm=Rhythm(interval_ms=LOOK_MS, retry_interval_ms=LOOK_MS), clock=clock
         )
