@@ -29,11 +29,13 @@ class Pace(msgspec.Struct, frozen=True):
 
     Attributes:
         in_per_s, out_per_s: over the last minute or since the first look; None before there were two looks.
+        moved_at_ms: when it was last seen that more is done, UTC epoch; None before that was seen.
     """
 
     lag: Lag
     in_per_s: float | None
     out_per_s: float | None
+    moved_at_ms: int | None = None
 
 
 class _Look(msgspec.Struct, frozen=True):
@@ -55,6 +57,7 @@ class PaceWatch:
         self._generators = generators
         self._clock = clock
         self._looks: dict[str, deque[_Look]] = {name: deque() for name in generators}
+        self._moved_at_ms: dict[str, int] = {}
         self._lock = asyncio.Lock()
 
     async def look(self) -> dict[str, Pace]:
@@ -64,17 +67,20 @@ class PaceWatch:
             for name, looks in self._looks.items():
                 if not looks or now_us - looks[-1].at_us >= LOOK_US:
                     looks.append(await self._ask(self._generators[name], now_us))
+                    if len(looks) > 1 and looks[-1].left > looks[-2].left:
+                        self._moved_at_ms[name] = self._clock.now_ms()
                 while len(looks) > 2 and looks[1].at_us <= now_us - WINDOW_US:
                     looks.popleft()
-        return {name: _compute_pace(looks) for name, looks in self._looks.items()}
+        return {name: _compute_pace(looks, self._moved_at_ms.get(name)) for name, looks in self._looks.items()}
 
     async def _ask(self, generator: Generator, now_us: int) -> _Look:
         return _Look(now_us, await self._log.end(generator.topic), await read_lag(self._log, generator))
 
 
-def _compute_pace(looks: deque[_Look]) -> Pace:
+def _compute_pace(looks: deque[_Look], moved_at_ms: int | None) -> Pace:
     first, last = looks[0], looks[-1]
     seconds = (last.at_us - first.at_us) / 1_000_000
     if not seconds:
-        return Pace(last.lag, None, None)
-    return Pace(last.lag, (last.end - first.end) / seconds, max(0, last.left - first.left) / seconds)
+        return Pace(last.lag, None, None, moved_at_ms)
+    out_per_s = max(0, last.left - first.left) / seconds
+    return Pace(last.lag, (last.end - first.end) / seconds, out_per_s, moved_at_ms)

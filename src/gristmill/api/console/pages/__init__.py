@@ -6,6 +6,7 @@ from gristmill.api.console.pages.jump import JUMP_PAGES
 from gristmill.api.console.pages.letters import DEAD_LETTER_PAGES
 from gristmill.api.console.pages.overview import OVERVIEW_PAGES
 from gristmill.api.console.pages.session import SESSION_PAGES
+from gristmill.api.console.pages.sources import SOURCE_PAGES
 from gristmill.api.console.pages.subscriptions import SUBSCRIPTION_PAGES
 from gristmill.api.console.pages.trace import TRACE_PAGES
 
@@ -14,6 +15,7 @@ __all__ = ["PAGES"]
 PAGES: tuple[Page, ...] = (
     *SESSION_PAGES,
     *OVERVIEW_PAGES,
+    *SOURCE_PAGES,
     *ITEM_PAGES,
     *TRACE_PAGES,
     *DEAD_LETTER_PAGES,
