@@ -136,7 +136,7 @@ async def test_AC_EN_024_work_whose_lease_went_to_another_is_cancelled_at_once(p
             waits[offset] = await asyncio.to_thread(handling.cancel.wait, 30.0)
 
     await log.append("t", [NewRecord(b"%d" % number, key=f"k{number}") for number in range(8)])
-    async with driving(deaf, wait_for_model, settings):  # type: ignore[arg-type]
+    async with driving(deaf, wait_for_model, settings):
         await until(lambda: len(gate.begun) == 8)
         other = await places.log()
         taken = await until_taken(other, 1)
@@ -172,7 +172,7 @@ async def until_taken(log: Log, count: int) -> list[Lease]:
 async def test_AC_EN_025_whoever_lost_a_record_can_do_nothing_to_it(places: Places, log: Log) -> None:
     deaf, gate, other = Deaf(log), Gate(), await places.log()
     await append(log, "a")
-    async with driving(deaf, gate, msgspec.structs.replace(places.settings, **SHORT)):  # type: ignore[arg-type]
+    async with driving(deaf, gate, msgspec.structs.replace(places.settings, **SHORT)):
         await until(lambda: len(gate.begun) == 1)
         [theirs] = await until_taken(other, 1)
         deaf.is_deaf = False
@@ -233,7 +233,7 @@ async def test_AC_EN_027_a_late_run_leaves_what_is_done_as_it_is(places: Places)
     late, prompt = Storing(late_state, "late", is_open=False), Storing(state, "prompt", is_open=True)
     await append(late_log, "a")
     settings = msgspec.structs.replace(places.settings, **SHORT)
-    async with driving(deaf, late, settings):  # type: ignore[arg-type]
+    async with driving(deaf, late, settings):
         await late.begun.wait()
         if isinstance(places, KafkaPlaces):
             await late_log.close()  # type: ignore[attr-defined]

@@ -2,6 +2,7 @@
 
 from gristmill.engine.runner.metrics import RunnerMetrics
 from gristmill.engine.runner.runner import Runner
+from gristmill.engine.runner.service import DrivenGroup, RunnerService
 from gristmill.engine.runner.settings import RunnerSettings
 
-__all__ = ["Runner", "RunnerMetrics", "RunnerSettings"]
+__all__ = ["DrivenGroup", "Runner", "RunnerMetrics", "RunnerService", "RunnerSettings"]

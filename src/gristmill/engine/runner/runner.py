@@ -97,6 +97,8 @@ class Runner:
         self._has_joined = False
         self._broken: BaseException | None = None
         self._told_held_at_ms = 0
+        self.is_up = False
+        """Whether the last claim succeeded."""
         self.started = asyncio.Event()
         """Set once the group could be claimed from."""
 
@@ -324,6 +326,7 @@ class Runner:
         _log.warning("claim failed", topic=self.topic, group=self.group, error=error, again_in_ms=pause_ms)
 
     def _up(self, is_up: bool) -> None:
+        self.is_up = is_up
         self._metrics.up.labels(self.topic, self.group).set(int(is_up))
 
     def _now_ms(self) -> int:
