@@ -35,8 +35,8 @@ QUICK = MessageSettings(
     urgent_workers=8,
     normal_workers=16,
     bulk_workers=2,
-    lease_ms=1_500,
-    hold_ms=600,
+    lease_ms=1_000,
+    hold_ms=450,
     cycle=Cycle(base_ms=20, top_ms=160),
     drain_ms=0,
 )
@@ -69,6 +69,10 @@ class Told:
     def __post_init__(self) -> None:
         self._random = random.Random(self.seed)
         self._ids: set[str] = set()
+
+    def has_applied(self, count: int) -> bool:
+        """Whether so many records were applied."""
+        return len(self._ids) >= count
 
     async def jump(self, envelope: Envelope) -> Jumped:
         self.calls.append(envelope)

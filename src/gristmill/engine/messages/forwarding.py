@@ -7,10 +7,10 @@ takes it along. So the Runner's care for leases and for a log that cannot be rea
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from gristmill.domain.log import Lease, NewRecord
+from gristmill.domain.log import Delivery, Lease, NewRecord
 from gristmill.ports.clock import Clock
 from gristmill.ports.log import Log
 
@@ -20,12 +20,21 @@ FOLLOWERS_MAX = 10_000
 """What follows on a record whose lease was lost is never asked for; beyond so many the oldest is forgotten."""
 
 
-class ForwardingLog:
-    """The log behind, but for the end of records and for waiting; a `ports.log.Log`."""
+UNSURE_MS = 50
+"""Pause before a topic is looked at again that may be somebody else's."""
 
-    def __init__(self, log: Log, clock: Clock) -> None:
+
+class ForwardingLog:
+    """The log behind, but for claiming, the end of records, and waiting; a `ports.log.Log`.
+
+    Args:
+        may_claim: whether records of a topic may be claimed just now.
+    """
+
+    def __init__(self, log: Log, clock: Clock, may_claim: Callable[[str], bool]) -> None:
         self._log = log
         self._clock = clock
+        self._may_claim = may_claim
         self._followers: dict[Lease, tuple[str, NewRecord]] = {}
         self._due_at_ms: list[int] = []
 
@@ -38,6 +47,13 @@ class ForwardingLog:
         self._followers[lease] = (topic, record)
         if len(self._followers) > FOLLOWERS_MAX:
             del self._followers[next(iter(self._followers))]
+
+    async def claim(self, topic: str, group: str, *, owner: str, limit: int, lease_ms: int) -> list[Delivery]:
+        """Lease records, unless the topic may be somebody else's."""
+        if not self._may_claim(topic):
+            await self._clock.sleep_ms(UNSURE_MS)
+            return []
+        return await self._log.claim(topic, group, owner=owner, limit=limit, lease_ms=lease_ms)
 
     async def accept(self, leases: Sequence[Lease], *, then: Sequence[tuple[str, NewRecord]] = ()) -> list[bool]:
         """End records for good; those that something follows on each with it."""

@@ -1,7 +1,7 @@
 """Which process works on a topic, where the log would hand records of one key to several.
 
-A mark in the cache names the holder; it is renewed every third of its life. That only saves waiting for each other:
-what order and leases promise does not depend on it.
+A mark in the cache names the holder; it is renewed every third of its life, and relied upon for a part of it only: a
+process that was frozen knows by its own clock that somebody else may have taken the topic meanwhile.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from gristmill.ports.clock import Clock
 __all__ = ["TopicHold"]
 
 RENEWALS_PER_HOLD = 3
+SURE_SHARE = 0.8
+"""Part of its life for which a mark is relied upon: a renewal takes time, and clocks differ."""
 
 _log = structlog.get_logger()
 
@@ -31,16 +33,23 @@ class TopicHold:
         self._key = f"messages-topic:{topic}"
         self._owner = owner
         self._ttl_ms = ttl_ms
+        self._sure_until_ms = 0
+
+    def is_sure(self) -> bool:
+        """Whether nobody else can have taken the topic by now."""
+        return self._now_ms() < self._sure_until_ms
 
     async def take(self) -> None:
         """Return once the topic is ours; waits for whoever holds it."""
         while True:
+            asked_at_ms = self._now_ms()
             try:
                 live = await self._cache.put_if_absent(self._key, self._owner, ttl_ms=self._ttl_ms)
             except Exception as error:
                 _log.warning("topic cannot be asked for", key=self._key, error=repr(error))
             else:
                 if live in (None, self._owner):
+                    self._note(asked_at_ms)
                     return
             await self._pause()
 
@@ -49,21 +58,31 @@ class TopicHold:
         failures = 0
         while failures < RENEWALS_PER_HOLD:
             await self._pause()
+            asked_at_ms = self._now_ms()
             try:
                 if await self._cache.get(self._key) != self._owner:
-                    return
+                    break
                 await self._cache.put(self._key, self._owner, ttl_ms=self._ttl_ms)
+                self._note(asked_at_ms)
                 failures = 0
             except Exception as error:
                 failures += 1
                 _log.warning("hold on a topic cannot be renewed", key=self._key, error=repr(error))
+        self._sure_until_ms = 0
 
     async def leave(self) -> None:
         """Give the topic to whoever waits for it."""
+        self._sure_until_ms = 0
         try:
             await self._cache.delete(self._key, value=self._owner)
         except Exception as error:
             _log.warning("hold on a topic stays until it runs out", key=self._key, error=repr(error))
+
+    def _note(self, asked_at_ms: int) -> None:
+        self._sure_until_ms = asked_at_ms + round(self._ttl_ms * SURE_SHARE)
+
+    def _now_ms(self) -> int:
+        return self._clock.monotonic_us() // 1_000
 
     async def _pause(self) -> None:
         await self._clock.sleep_ms(max(1, self._ttl_ms // RENEWALS_PER_HOLD))

@@ -10,7 +10,9 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from gristmill.domain.errors import ConfigError
+import structlog
+
+from gristmill.domain.errors import ConfigError, Unavailable
 from gristmill.engine.messages.calling import Calling, Jump, Newest, Parts
 from gristmill.engine.messages.copies import Copies
 from gristmill.engine.messages.core.routes import Route, RoutingTable
@@ -31,7 +33,10 @@ __all__ = ["GROUP", "MessageService"]
 GROUP = "messages"
 """The group that works on all topics of routed records."""
 
-KEY_ORDER = "key_order"
+KEY_ORDER, OWNER_PROBE = "key_order", "owner_probe"
+LOOKS_PER_LEASE = 20
+
+_log = structlog.get_logger()
 
 
 class MessageService:
@@ -68,15 +73,16 @@ class MessageService:
         self._metrics = metrics = message_metrics() if metrics is None else metrics
         self._has_order = KEY_ORDER in log.capabilities
         _check(table, has_order=self._has_order or order is not None, has_newest=newest is not None)
-        forwarding = ForwardingLog(log, clock)
+        forwarding = ForwardingLog(log, clock, self._is_sure)
         self._log = cast(Log, forwarding)
         self._cache = cache
         self._clock = clock
         self._owner = owner
         self._table = table
         self._runner_metrics = runner_metrics
+        self._holds: dict[str, TopicHold] = {}
         copies = Copies(cache, ttl_ms=settings.copies_ms)
-        turns = KeyTurns(None if self._has_order else order)
+        self._turns = turns = KeyTurns(None if self._has_order else order, self._is_sure)
         parts = Parts(forwarding, table, jumps, newest, copies, turns, settings, metrics, clock, random)
         self._calling = Calling(parts)
 
@@ -96,6 +102,7 @@ class MessageService:
             await self._run_runner(topic, routes, until)
             return
         hold = TopicHold(self._cache, self._clock, topic, owner=self._owner, ttl_ms=self._settings.hold_ms)
+        self._holds[topic] = hold
         while not until.is_set():
             await wait_first(hold.take(), until.wait())
             if until.is_set():
@@ -103,11 +110,37 @@ class MessageService:
             self._metrics.held.labels(topic).set(1)
             stopping = asyncio.Event()
             async with asyncio.TaskGroup() as group:
-                running = group.create_task(self._run_runner(topic, routes, stopping))
+                running = group.create_task(self._take_over(topic, routes, stopping))
                 await wait_first(hold.keep(), until.wait(), _end_of(running))
                 stopping.set()
             self._metrics.held.labels(topic).set(0)
         await hold.leave()
+
+    async def _take_over(self, topic: str, routes: Sequence[Route], until: asyncio.Event) -> None:
+        """Wait for what the last holder still has under lease, at most one lease, and work on the topic then.
+
+        Claimed before, later records of the same keys would only wait here for those.
+        """
+        self._turns.begin(topic)
+        lease_ms = self._settings.lease_ms
+        for _ in range(LOOKS_PER_LEASE):
+            if until.is_set() or not await self._is_leased(topic):
+                break
+            await wait_first(until.wait(), self._clock.sleep_ms(lease_ms // LOOKS_PER_LEASE))
+        await self._run_runner(topic, routes, until)
+
+    async def _is_leased(self, topic: str) -> bool:
+        try:
+            if OWNER_PROBE in self._log.capabilities:
+                await self._log.reclaim(me=self._owner)
+            return (await self._log.lag(topic, GROUP)).in_flight > 0
+        except Unavailable as error:
+            _log.warning("leases of the last holder cannot be looked at", topic=topic, error=str(error))
+            return True
+
+    def _is_sure(self, topic: str) -> bool:
+        """Whether nobody else is given records of a topic."""
+        return self._has_order or self._holds[topic].is_sure()
 
     async def _run_runner(self, topic: str, routes: Sequence[Route], until: asyncio.Event) -> None:
         settings = self._settings.of_tier(routes[0].tier, attempts=max(route.attempts for route in routes))

@@ -11,6 +11,7 @@ from gristmill.adapters.clock import SeededRandom
 from gristmill.adapters.memory import MemoryCache, MemoryStore
 from gristmill.domain.errors import ConfigError, Unavailable
 from gristmill.domain.log import NewRecord
+from gristmill.engine.messages.core.envelope import Envelope
 from gristmill.engine.messages.forwarding import ForwardingLog
 from gristmill.engine.messages.holding import TopicHold
 from gristmill.engine.messages.service import MessageService
@@ -18,10 +19,18 @@ from gristmill.engine.messages.settings import MessageSettings
 from gristmill.engine.messages.turns import WAIT_MS_MAX, WAIT_MS_MIN, KeyTurns
 from gristmill.ports.log import Log
 from gristmill.testing.clock import FakeClock
-from tests.messages.consumers import fresh_metrics, route, table_of
+from tests.messages.consumers import Told, fresh_metrics, route, table_of
 from tests.unit.engine.messages import serving
 
 HOLD_MS = 3_000
+
+
+def always(topic: str) -> bool:
+    return True
+
+
+def never(topic: str) -> bool:
+    return False
 
 
 def make_service(store: MemoryStore, clock: FakeClock, table: Any, **more: Any) -> MessageService:
@@ -123,7 +132,7 @@ async def test_a_hold_is_renewed_until_the_cache_cannot_be_reached() -> None:
 async def test_a_record_waits_longer_each_time_for_an_earlier_one_of_its_key() -> None:
     clock = FakeClock()
     log = MemoryStore(clock).log
-    turns = KeyTurns(log)
+    turns = KeyTurns(log, never)
     await log.append("t", [NewRecord(b"", key="a"), NewRecord(b"", key="a"), NewRecord(b"")])
     first, second, loose = await log.claim("t", "g", owner="me", limit=3, lease_ms=1_000)
     assert [await turns.wait_ms(delivery) for delivery in (first, loose)] == [0, 0]
@@ -132,7 +141,7 @@ async def test_a_record_waits_longer_each_time_for_an_earlier_one_of_its_key() -
     assert waits[-1] == WAIT_MS_MAX
     await log.accept([first.lease])
     assert await turns.wait_ms(second) == 0
-    assert await KeyTurns(None).wait_ms(second) == 0
+    assert await KeyTurns(None, never).wait_ms(second) == 0
 
 
 async def test_turns_and_followers_are_kept_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +149,7 @@ async def test_turns_and_followers_are_kept_within_bounds(monkeypatch: pytest.Mo
     monkeypatch.setattr("gristmill.engine.messages.forwarding.FOLLOWERS_MAX", 1)
     clock = FakeClock()
     log = MemoryStore(clock).log
-    turns, forwarding = KeyTurns(log), ForwardingLog(log, clock)
+    turns, forwarding = KeyTurns(log, never), ForwardingLog(log, clock, always)
     await log.append("t", [NewRecord(b"", key=key) for key in ("a", "b", "a", "b")])
     claimed = await log.claim("t", "g", owner="me", limit=4, lease_ms=1_000)
     for delivery in claimed[2:]:
@@ -155,7 +164,7 @@ async def test_turns_and_followers_are_kept_within_bounds(monkeypatch: pytest.Mo
 async def test_what_follows_is_appended_with_the_end_of_its_record_alone() -> None:
     clock = FakeClock()
     log = MemoryStore(clock).log
-    forwarding = ForwardingLog(log, clock)
+    forwarding = ForwardingLog(log, clock, always)
     await log.append("t", [NewRecord(b"a"), NewRecord(b"b")])
     a, b = await cast(Log, forwarding).claim("t", "g", owner="me", limit=2, lease_ms=1_000)
     forwarding.follow(a.lease, "next", NewRecord(b"after a", due_at_ms=clock.now_ms() + 500))
@@ -171,7 +180,7 @@ async def test_what_follows_is_appended_with_the_end_of_its_record_alone() -> No
 async def test_nothing_follows_on_a_record_that_somebody_else_has() -> None:
     clock = FakeClock()
     log = MemoryStore(clock).log
-    forwarding = ForwardingLog(log, clock)
+    forwarding = ForwardingLog(log, clock, always)
     await log.append("t", [NewRecord(b"a")])
     [mine] = await log.claim("t", "g", owner="me", limit=1, lease_ms=1_000)
     forwarding.follow(mine.lease, "next", NewRecord(b"after a"))
@@ -184,7 +193,7 @@ async def test_nothing_follows_on_a_record_that_somebody_else_has() -> None:
 async def test_waiting_ends_when_what_followed_comes_due() -> None:
     clock = FakeClock(is_jumping=True)
     log = MemoryStore(clock).log
-    forwarding = ForwardingLog(log, clock)
+    forwarding = ForwardingLog(log, clock, always)
     await log.append("t", [NewRecord(b"a")])
     [mine] = await log.claim("t", "g", owner="me", limit=1, lease_ms=1_000)
     forwarding.follow(mine.lease, "next", NewRecord(b"after a", due_at_ms=clock.now_ms() + 300))
@@ -194,3 +203,59 @@ async def test_waiting_ends_when_what_followed_comes_due() -> None:
     assert clock.now_ms() - began_ms == 300
     await forwarding.wait(["other"], timeout_ms=900)
     assert clock.now_ms() - began_ms == 1_200
+
+
+async def test_a_topic_that_may_be_somebody_elses_is_not_claimed_from() -> None:
+    clock = FakeClock(is_jumping=True)
+    log = MemoryStore(clock).log
+    await log.append("t", [NewRecord(b"a")])
+    assert await ForwardingLog(log, clock, never).claim("t", "g", owner="me", limit=1, lease_ms=1_000) == []
+    assert len(await ForwardingLog(log, clock, always).claim("t", "g", owner="me", limit=1, lease_ms=1_000)) == 1
+
+
+async def test_a_key_is_asked_for_once_while_the_topic_is_surely_held() -> None:
+    log = MemoryStore(FakeClock()).log
+    sure = True
+    turns = KeyTurns(log, lambda topic: sure)
+    await log.append("t", [NewRecord(b"", key="a"), NewRecord(b"", key="a")])
+    first, second = await log.claim("t", "g", owner="me", limit=2, lease_ms=1_000)
+    assert [await turns.wait_ms(delivery) for delivery in (first, second)] == [0, 0]
+    sure = False
+    assert await turns.wait_ms(second) == WAIT_MS_MIN
+    sure = True
+    assert await turns.wait_ms(first) == 0
+    turns.begin("t")
+    assert await turns.wait_ms(second) == WAIT_MS_MIN
+
+
+async def test_a_hold_is_sure_for_a_part_of_its_life() -> None:
+    clock = FakeClock(is_jumping=True)
+    hold = TopicHold(MemoryCache(clock), clock, "t", owner="me", ttl_ms=HOLD_MS)
+    assert not hold.is_sure()
+    await hold.take()
+    assert hold.is_sure()
+    clock.advance(HOLD_MS - 1)
+    assert not hold.is_sure()
+
+
+async def test_a_topic_is_worked_on_once_nobody_has_records_of_it_under_lease() -> None:
+    told = Told()
+    running = serving.Serving(table_of(route("t")), {"plan": told.jump})
+    await running.sender.send([Envelope(id=str(number), type="t", key="7") for number in range(3)])
+    await running.log.claim("messages.test.normal", "messages", owner="dead", limit=1, lease_ms=5_000)
+    began_ms = running.clock.now_ms()
+    await running.work()
+    assert running.clock.now_ms() >= began_ms + 5_000
+    assert told.applied["7"] == ["0", "1", "2"]
+
+
+async def test_a_dead_owner_that_can_be_told_need_not_be_waited_for() -> None:
+    told = Told()
+    running = serving.Serving(table_of(route("t")), {"plan": told.jump})
+    await running.sender.send([Envelope(id="1", type="t", key="7")])
+    await running.log.claim("messages.test.normal", "messages", owner="dead", limit=1, lease_ms=60_000)
+    running.store.mark_dead("dead")
+    began_ms = running.clock.now_ms()
+    await running.work()
+    assert running.clock.now_ms() < began_ms + 5_000
+    assert told.applied["7"] == ["1"]
