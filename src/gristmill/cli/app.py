@@ -34,6 +34,7 @@ COMMANDS = {
     "source": ("intake.source:app", "Try and publish Sources: how foreign records become items."),
     "generator": ("intake.generator:app", "Show what feeds plans; pause, weigh and move it."),
     "subscription": ("delivery.subscription:app", "Publish and steer subscriptions: who is told what is found out."),
+    "recent": ("serving.recent:app", "Feed and serve the newest items of the authors that somebody follows."),
     "plans": ("catalogue:plans_app", "List plans, or draw one."),
     "flows": ("catalogue:flows_app", "List flows with their plans and generators."),
     "check": ("configuration:check", "Check settings, flows and rule files without starting anything."),

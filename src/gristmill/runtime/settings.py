@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from gristmill.runtime.recent.settings import RecentSection
 from gristmill.runtime.settings_faces import (
     ApiSection,
     ConsoleSection,
@@ -175,3 +176,4 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     grpc: GrpcSection = GrpcSection()
     credentials: CredentialsSection = CredentialsSection()
     delivery: DeliverySection = DeliverySection()
+    recent: RecentSection = RecentSection()

@@ -41,7 +41,13 @@ def test_an_extension_belongs_to_the_event_in_front_of_it() -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [b"", frame_of(record_of(0))[:-1], frame_of(record_of(0), magic=b"GRRX"), frame_of(record_of(0), version=2)],
+    [
+        b"",
+        frame_of(record_of(0))[:-1],
+        frame_of(record_of(7)),
+        frame_of(record_of(0), magic=b"GRRX"),
+        frame_of(record_of(0), version=2),
+    ],
 )
 def test_what_is_no_frame_is_refused(value: bytes) -> None:
     with pytest.raises(DataError):

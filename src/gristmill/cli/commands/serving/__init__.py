@@ -1,0 +1,1 @@
+"""Commands of stores that serve what was processed."""

@@ -1,0 +1,1 @@
+"""Feeding and serving recent items: what the two roles are made of, and their lives."""
