@@ -12,8 +12,10 @@ from urllib.parse import urlsplit
 import asyncpg
 import msgspec
 
+from gristmill.adapters.postgres.fitness_core import ASKED, judge_database
 from gristmill.adapters.postgres.schema import STEPS
 from gristmill.domain.errors import ConfigError, OutcomeUnknown, Unavailable
+from gristmill.domain.upkeep.finding import Finding, first_refused
 
 __all__ = ["PostgresServer", "PostgresTarget"]
 
@@ -21,7 +23,6 @@ CONNECTIONS_MAX = 8
 CONNECT_TIMEOUT_S = 5.0
 COMMAND_TIMEOUT_S = 30.0
 
-VERSION_MIN = 14_00_00
 SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
 REFUSED = (
@@ -112,6 +113,22 @@ class PostgresServer:
         with self._translated():
             return await self._connect()
 
+    async def examine(self) -> tuple[list[Finding], int]:
+        """Return all that there is to say about the database, and its clock in UTC epoch ms; nothing is made there.
+
+        Raises:
+            ConfigError: it does not let us in.
+            Unavailable: it cannot be reached.
+        """
+        with self._translated():
+            connection = await self._connect()
+            try:
+                findings = await _ask(connection)
+                at_s = await connection.fetchval("SELECT extract(epoch FROM clock_timestamp())")
+            finally:
+                await connection.close()
+        return findings, round(float(at_s) * 1_000)
+
     async def close(self) -> None:
         """Close all connections; safe to call twice."""
         pool, self._pool = self._pool, None
@@ -169,17 +186,16 @@ def _ignoring_cuts() -> Iterator[None]:
         return
 
 
+async def _ask(connection: Any) -> list[Finding]:
+    return judge_database({name: str(await connection.fetchval(f"SHOW {name}")) for name in ASKED})
+
+
 async def _check(connection: Any, target: PostgresTarget) -> None:
     """Refuse a database that forgets what it has confirmed."""
-    where = f"PostgreSQL at {target.address}"
-    version = int(await connection.fetchval("SHOW server_version_num"))
-    if version < VERSION_MIN:
-        raise ConfigError(f"{where}: version", value=version, advice="use PostgreSQL 14 or newer")
-    for setting in ("synchronous_commit", "fsync"):
-        value = await connection.fetchval(f"SHOW {setting}")
-        if value == "off":
-            advice = f"set {setting} = on: a power failure would take back what was confirmed"
-            raise ConfigError(f"{where}: {setting}", value=value, advice=advice)
+    refused = first_refused(await _ask(connection))
+    if refused is not None:
+        where = f"PostgreSQL at {target.address}"
+        raise ConfigError(f"{where}: {refused.check}", value=refused.found, advice=refused.advice)
 
 
 async def _prepare(connection: Any, schema: str) -> None:

@@ -18,6 +18,7 @@ from gristmill.runtime.doctor.host_core import (
     judge_clock,
     judge_filesystem,
     judge_open_files,
+    judge_skew,
     judge_space,
     judge_synchronous,
     judge_syncs,
@@ -32,17 +33,19 @@ PYTHON_MIN = (3, 11)
 SQLITE_MIN = (3, 51)
 
 
-async def examine_all(settings: Settings, clock: Clock, *, outage_ms: int) -> list[Finding]:
+async def examine_all(settings: Settings, clock: Clock, *, outage_ms: int, database: str = "") -> list[Finding]:
     """Return one finding for each thing that is looked at. Nothing is changed and nothing is left behind.
 
     Args:
         outage_ms: the longest time for which a group may stand still.
+        database: address of a PostgreSQL that is looked at too; empty for none.
     """
     return [
         *_examine_host(settings),
         *_examine_disk(settings, clock),
         *examine_extras(settings),
         *await _examine_log(settings, clock, outage_ms),
+        *(await _reached("postgres", lambda: _examine_database(database, clock)) if database else []),
     ]
 
 
@@ -91,6 +94,17 @@ async def _examine_log(settings: Settings, clock: Clock, outage_ms: int) -> list
             return await _reached("kafka", lambda: examine_brokers(settings.log, outage_ms=outage_ms))
         case _:
             return []
+
+
+async def _examine_database(address: str, clock: Clock) -> list[Finding]:
+    try:
+        from gristmill.adapters.postgres import PostgresServer, PostgresTarget
+    except ModuleNotFoundError as error:
+        advice = "pip install 'gristmill[postgres]'"
+        raise ConfigError("the client of PostgreSQL is not installed", advice=advice) from error
+    before_ms = clock.now_ms()
+    findings, database_ms = await PostgresServer(PostgresTarget(address)).examine()
+    return [*findings, judge_skew("postgres", database_ms - (before_ms + clock.now_ms()) // 2)]
 
 
 async def _reached(name: str, examine: Callable[[], Awaitable[list[Finding]]]) -> list[Finding]:

@@ -24,6 +24,7 @@ from gristmill.runtime.settings_faces import GrpcSection
 from gristmill.runtime.settings_log import LogSection
 from gristmill.runtime.spec import GroupSpec
 from gristmill.testing.redis_server import RedisProcess
+from tests.on_postgres.servers import fresh_server
 from tests.redis_servers import program_or_skip
 
 HOUR_MS = 3_600_000
@@ -120,6 +121,17 @@ async def test_P1_a_redis_that_syncs_once_a_second_is_warned_about(tmp_path: Pat
     forgetful.say("CONFIG", "SET", "appendfsync", "always")
     found = await examine(settings_of(tmp_path, backend="redis", url=forgetful.url))
     assert found["redis appendfsync"].verdict == "ok"
+
+
+async def test_a_database_is_looked_at_and_nothing_is_made_there(tmp_path: Path) -> None:
+    target = fresh_server().target
+    findings = await examine_all(settings_of(tmp_path), SystemClock(), outage_ms=HOUR_MS, database=target.url)
+    verdicts = {one.check: one.verdict for one in findings if "postgres" in one.check}
+    assert set(verdicts.values()) == {"ok"}
+    assert {"postgres reachable", "postgres synchronous_commit", "clock of postgres"} <= verdicts.keys()
+    nowhere = "postgresql://gristmill@127.0.0.1:9/postgres"
+    findings = await examine_all(settings_of(tmp_path), SystemClock(), outage_ms=HOUR_MS, database=nowhere)
+    assert [one.verdict for one in findings if "postgres" in one.check] == ["refused"]
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,10 @@ def doctor(
         float,
         Parameter(help="Longest time for which a group may stand still; brokers have to keep four times as much."),
     ] = OUTAGE_HOURS,
+    postgres: Annotated[
+        str,
+        Parameter(help="Look at this database too: postgresql://user@host/name; PGPASSWORD.", show_default=False),
+    ] = "",
     strict: Annotated[bool, Parameter(negative="", help="Take warnings for failures.")] = False,
     json: Annotated[bool, Parameter(negative="", help="Print JSON: a list of findings.")] = False,
     state: StateDir = None,
@@ -42,7 +46,8 @@ def doctor(
     Exit code 0: nothing is refused. 1: there are warnings, with --strict. 2: something is refused.
     """
     settings = load(state=state, config=config).settings
-    findings = run_async(examine_all(settings, SystemClock(), outage_ms=round(outage_hours * HOUR_MS)))
+    outage_ms = round(outage_hours * HOUR_MS)
+    findings = run_async(examine_all(settings, SystemClock(), outage_ms=outage_ms, database=postgres))
     if json:
         print(msgspec.json.format(msgspec.json.encode(findings)).decode())
     else:
