@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -48,12 +48,14 @@ class Receiver:
     """Takes messages, unless told otherwise, and keeps the newest of each item.
 
     Attributes:
-        answers: what it says to the next requests; then 200.
+        answers: what it says to the next requests; then what `draw` returns.
+        draw: 200 for ever, unless it is replaced.
         is_down: nobody answers.
     """
 
     def __init__(self) -> None:
         self.answers: list[Sent | Refused | Exception] = []
+        self.draw: Callable[[], Sent | Refused | Exception] = lambda: Sent(200)
         self.is_down = False
         self.requests: list[tuple[Mapping[str, str], bytes]] = []
         self.got: list[dict[str, Any]] = []
@@ -98,7 +100,7 @@ class Receivers:
         receiver.requests.append((headers, body))
         if receiver.is_down:
             raise Unavailable("no answer", advice="nobody listens")
-        answer = receiver.answers.pop(0) if receiver.answers else Sent(200)
+        answer = receiver.answers.pop(0) if receiver.answers else receiver.draw()
         if isinstance(answer, Exception):
             receiver.take(body, now_ms=self._clock.now_ms())
             raise answer
@@ -162,17 +164,19 @@ class Desk:
                 await self.clock.sleep_ms(50)
 
 
-async def expected(store: AnyStore, subscription: Subscription, item_ids: list[ItemId]) -> dict[str, dict[str, Any]]:
-    """Return what a receiver must have in the end."""
-    selector = compile_selector(subscription)
-    found: dict[str, dict[str, Any]] = {}
+async def expected(
+    store: AnyStore, subscriptions: Sequence[Subscription], item_ids: list[ItemId]
+) -> list[dict[str, dict[str, Any]]]:
+    """Return what the receiver of each subscription must have in the end."""
+    selectors = [compile_selector(one) for one in subscriptions]
+    found: list[dict[str, dict[str, Any]]] = [{} for _ in subscriptions]
     for start in range(0, len(item_ids), CHANGES_PER_READ_MAX):
         for known in (await store.changes.look_up(item_ids[start : start + CHANGES_PER_READ_MAX])).values():
             document = compute_document(known)
-            if selector.wants(document):
-                found[document["item_id"]] = msgspec.json.decode(
-                    msgspec.json.encode(selector.choose(compute_columns(document)))
-                )
+            columns = msgspec.json.decode(msgspec.json.encode(compute_columns(document)))
+            for selector, state in zip(selectors, found, strict=True):
+                if selector.wants(document):
+                    state[document["item_id"]] = selector.choose(columns)
     return found
 
 
