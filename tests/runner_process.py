@@ -6,6 +6,7 @@ It writes one line for every record that its handler begins, and ends with the s
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 from contextlib import suppress
@@ -31,7 +32,7 @@ class Order(msgspec.Struct):
     Attributes:
         path: of the log on SQLite, or of the state beside another log.
         does: `quick` ends at once; `slow` ends at once for even values and never for odd ones; `store` stores its name
-            under its fence once it is cancelled.
+            under its fence once it is cancelled; `die` ends its process by force for the value `poison`.
     """
 
     path: str
@@ -54,6 +55,8 @@ class Work:
         match self._order.does:
             case "slow" if int(value) % 2:
                 await asyncio.Event().wait()
+            case "die" if value == "poison":
+                os.kill(os.getpid(), signal.SIGKILL)
             case "store":
                 await self._store_late(handling)
 

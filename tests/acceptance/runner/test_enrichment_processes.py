@@ -111,6 +111,23 @@ async def test_AC_EN_028_the_late_write_of_a_frozen_process_is_refused(places: K
     assert (run.status, run.reason) == ("done", "prompt")
 
 
+@pytest.mark.crash
+@pytest.mark.parametrize("places", ["sqlite", "redis"], indirect=True)
+async def test_P8_a_record_that_kills_its_process_is_given_up_after_three_deaths(places: Places, log: Log) -> None:
+    await append(log, "poison", "good")
+    settings = {"workers": 1, "lease_ms": 600, "reclaim_interval_ms": 100}
+    for attempt in (1, 2, 3):
+        with running(places, "die", **settings) as process:
+            assert process.process.wait(ENDED_WITHIN_S) == -signal.SIGKILL
+            assert f"begun poison {attempt}" in process.lines
+    with running(places, "die", **settings) as process:
+        await until(has_nothing_left(log))
+        assert process.process.poll() is None
+        assert "begun poison 4" not in process.lines
+    [letter] = await log.dead_letters()
+    assert (letter.value, letter.diagnosis.error_class) == (b"poison", "crashed")
+
+
 @pytest.mark.parametrize("places", ["sqlite"], indirect=True)
 async def test_AC_EN_031_two_processes_lose_and_double_nothing_at_full_speed(places: Places) -> None:
     count, rate_min = 4_000, 300  # The figure is a bench case; this is a bound for a busy machine.
