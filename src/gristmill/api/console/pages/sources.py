@@ -86,19 +86,19 @@ async def _show(console: Console, call: Call) -> View:
 
 
 async def _order(console: Console, call: Call) -> Redirect:
-    services, generator, form = console.services, find_generator(console.services, call), await read_form(call)
+    services, generator = console.services, find_generator(console.services, call)
     definitions, actor, clock = services.definitions, call.principal.name, services.clock
     try:
         match call.path_values["act"]:
             case "pause":
-                reason = form.get("reason", "")
+                reason = (await read_form(call)).get("reason", "")
                 await pause(definitions, generator.type, reason=reason, actor=actor, clock=clock)
                 done = "Paused. What is under way ends, nothing more is handed out"
             case "resume":
                 await resume(definitions, generator.type, actor=actor, clock=clock)
                 done = "Resumed"
             case "weigh":
-                weight = _read_weight(form.get("weight", ""))
+                weight = _read_weight((await read_form(call)).get("weight", ""))
                 await weigh(definitions, generator.type, weight=weight, actor=actor, clock=clock)
                 done = "Weight ordered" if weight else "Back at the declared weight"
             case _:
