@@ -65,6 +65,9 @@ async def test_AC_EN_027_a_cancelled_or_stale_run_changes_nothing_that_is_done(s
     assert await runs.free(RUN, epoch=cancelled.epoch)
     ours = await runs.start(RUN, owner="c", lease_ms=60_000)
     assert isinstance(ours, Started)
+    for epoch in (stale.epoch, cancelled.epoch):
+        with pytest.raises(StaleRead):
+            await runs.store(RUN, epoch=epoch, status="done", result=b"theirs")
     await runs.store(RUN, epoch=ours.epoch, status="done", result=b"ours")
     for epoch in (stale.epoch, cancelled.epoch, ours.epoch):
         with pytest.raises(StaleRead):

@@ -20,6 +20,7 @@ from gristmill.ports.outbox import Outlet
 from tests.apart.outboxes import open_state, publication, pump_of
 
 DAY_MS = 86_400_000
+NUMBERS_PER_PASS = 5
 
 
 def open_log(store: SqliteStore, backend: str, address: str, prefix: str) -> tuple[Any, Outlet]:
@@ -43,15 +44,12 @@ async def publish(folder: Path, numbers: range, *, backend: str, address: str, p
     store = open_state(folder / "store.sqlite", clock, owner=new_owner())
     log, outlet = open_log(store, backend, address, prefix)
     pump = pump_of(store.outbox, outlet, clock)
-    pumping = asyncio.create_task(pump.run())
     for number in numbers:
         once = Once(f"number {number}", "same", clock.now_ms() + DAY_MS)
         await store.front.inlet.publish([publication(f"n{number}", number + 1)], once=once)
         print(number, flush=True)
-        if number % 5 == 0:
-            await asyncio.sleep(0.001)
-    pumping.cancel()
-    await asyncio.wait([pumping])
+        if number % NUMBERS_PER_PASS == 0:
+            await pump.run_once()
     while await pump.run_once():
         continue
     while await store.outbox.clean_up(outlet.forget, limit=100):

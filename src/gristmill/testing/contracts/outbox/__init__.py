@@ -198,6 +198,17 @@ class OutboxContract:
         clock.advance(LOST_AFTER_MS)
         assert await outbox.unsettled(limit=100) == ([], 0)
 
+    async def test_a_run_of_an_earlier_record_settles_nothing_and_one_of_a_later_does(
+        self, backend: OutboxBackend
+    ) -> None:
+        outbox, clock = backend.outbox, backend.clock
+        await _send_publications(outbox, 1, 2)
+        await backend.store_run(ItemId(1), 0)
+        await backend.store_run(ItemId(2), 7)
+        clock.advance(LOST_AFTER_MS + 1)
+        late, count = await outbox.unsettled(limit=100)
+        assert ([row.item_id for row in late], count) == ([1], 2)
+
     async def test_what_was_lost_is_sent_again_as_the_next_generation(self, backend: OutboxBackend) -> None:
         outbox, clock = backend.outbox, backend.clock
         await _send_publications(outbox, 5)
