@@ -184,9 +184,10 @@ def test_the_doctor_judges_real_brokers_and_the_trial_reads_a_foreign_topic(brok
     assert verdicts["kafka reachable"] == verdicts["kafka message.max.bytes"] == verdicts["kafka timestamps"] == "ok"
     assert verdicts["kafka replicas"] == verdicts["kafka retention"] == "warning"
     assert verdicts[f"kafka topic avro.{prefix}"] == "ok"
-    env["GRISTMILL_LOG__REPLICAS"] = "3"
-    assert run("doctor", "--state", tmp_path / "state", env=env).returncode == 2
-    env["GRISTMILL_LOG__REPLICAS"] = "1"
+    greedy = {**env, "GRISTMILL_LOG__REPLICAS": "3", "GRISTMILL_FLOWS__ENABLED": ""}
+    assert run("doctor", "--state", tmp_path / "state", env=greedy).returncode == 2
+    refused = run("up", "--topic", "t", "--plan", "screen", "--state", tmp_path / "state", env=greedy)
+    assert (refused.returncode, "kafka replicas" in refused.stderr) == (2, True), refused.stderr
     source = sources_in(tmp_path / "sources") / "avro.yaml"
     tried = run("source", "try", source, "--topic", f"avro.{prefix}", "--state", tmp_path / "state", env=env)
     assert tried.returncode == 3
