@@ -42,10 +42,10 @@ def find_chromium() -> str:
 
 
 @contextmanager
-def group_to_look_at(folder: Path) -> Iterator[Service]:
+def group_to_look_at(folder: Path, **settings: str) -> Iterator[Service]:
     """Start a group that has three items and two dead letters."""
     flow = write(folder / "loud.py", FLOW)
-    with serving(folder / "state", **SETTINGS, GRISTMILL_FLOWS__PATHS=str(flow)) as service:
+    with serving(folder / "state", **{**SETTINGS, **settings}, GRISTMILL_FLOWS__PATHS=str(flow)) as service:
         wait_until(service.is_ready, "ready")
         for number, text in enumerate(["a calm remark", "BUY NOW!!!", "مرحبا بالعالم", HOSTILE, "break"]):
             status, _ = service.call("POST", "/v1/items", {"id": f"c-{number}", "text": text, "author": HOSTILE})

@@ -149,7 +149,7 @@ def test_a_dead_letter_is_brought_back_by_keyboard_alone(visit: Visit) -> None:
     keys.press("j")
     keys.press("Enter")
     visit.page.wait_for_selector("#payload")
-    focus_by_tab(visit, "Requeue")
+    focus_by_tab(visit, "Requeue as it is")
     keys.press("Enter")
     expect(visit.page.get_by_role("status").first).to_contain_text("requeued")
     # It fails again, so others find what they expect.

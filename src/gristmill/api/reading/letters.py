@@ -21,6 +21,7 @@ PAGE_BYTES_MAX = 1024 * 1024
 LETTERS_PER_READ = 10
 """With payloads of 8 MiB at most each."""
 
+
 async def find_letter(log: Log, principal: Principal, number: int) -> DeadLetter:
     """Return an open letter.
 
