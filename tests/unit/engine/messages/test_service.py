@@ -259,3 +259,13 @@ async def test_a_dead_owner_that_can_be_told_need_not_be_waited_for() -> None:
     await running.work()
     assert running.clock.now_ms() < began_ms + 5_000
     assert told.applied["7"] == ["1"]
+
+
+async def test_P7_a_record_that_waits_since_before_a_takeover_goes_first() -> None:
+    told = Told()
+    running = serving.Serving(table_of(route("t")), {"plan": told.jump})
+    await running.sender.send([Envelope(id=str(number), type="t", key="7") for number in range(3)])
+    [first] = await running.log.claim("messages.test.normal", "messages", owner="dead", limit=1, lease_ms=5_000)
+    await running.log.release([first.lease], delay_ms=20_000)
+    await running.work()
+    assert told.applied["7"] == ["0", "1", "2"]
