@@ -8,15 +8,8 @@ from gristmill.api.calls import Call, Operation, Reply, read_json, reply
 from gristmill.api.problems import Fault, problem
 from gristmill.api.routes.subscriptions.viewing import find_visible, view_attempt, view_subscription
 from gristmill.api.services import Services
-from gristmill.api.shapes.subscriptions import (
-    AttemptView,
-    ReplayPreviewView,
-    ReplayQuery,
-    ReplayRequest,
-    SecretView,
-    SubscriptionView,
-    TenantQuery,
-)
+from gristmill.api.shapes.replays import ReplayPreviewView, ReplayQuery, ReplayRequest
+from gristmill.api.shapes.subscriptions import AttemptView, SecretView, SubscriptionView, TenantQuery
 from gristmill.deliver.steering import pause, preview_replay, replay, resume, rotate_secret, try_receiver
 from gristmill.domain.delivery import Progress, Subscription
 from gristmill.domain.errors import UsageError
