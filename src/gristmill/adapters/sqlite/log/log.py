@@ -215,6 +215,10 @@ class SqliteLog:
         self._doorbell.listen(self._on_ring)
         await self._bells.wait(topics, timeout_ms=min(timeout_ms, POLL_MS_MAX))
 
+    def look(self, topic: str) -> None:
+        """Note that the caller is about to look for itself; rings after this end its next wait at once."""
+        self._bells.look(topic)
+
     def announce(self, topics: Iterable[str]) -> None:
         """Wake everyone, here and in other processes, who waits on one of the topics."""
         rung = set(topics)

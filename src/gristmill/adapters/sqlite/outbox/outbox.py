@@ -59,6 +59,7 @@ class SqliteOutbox:
         with _try_lock(self._turn_path) as is_ours:
             if not is_ours:
                 return 0
+            self._log.look(OUTBOX_BELL)
             now_ms = self._clock.now_ms()
             due = await self._reader.do(partial(table.read_due, now_ms=now_ms, limit=limit))
             if not due:
