@@ -5,6 +5,8 @@ from pathlib import Path
 
 from tests.commands import SLOW_FLOW, open_records, put, run, serves, started, wait_until, write
 
+LAG = 'gristmill_lag_undelivered{group="slow",topic="slow"} 1.0'
+
 
 async def test_a_pause_holds_at_once_outlives_a_restart_and_ends_with_resume(tmp_path: Path) -> None:
     flow, state, starts = write(tmp_path / "slow_flow.py", SLOW_FLOW), tmp_path / "state", tmp_path / "starts"
@@ -20,6 +22,7 @@ async def test_a_pause_holds_at_once_outlives_a_restart_and_ends_with_resume(tmp
     await put(state, "slow", ["0"])
     with started("up", *options):
         wait_until(lambda: serves(state), "serving")
+        wait_until(lambda: LAG in run("metrics", "--state", state).stdout, "the lag of the paused group, told")
         assert await open_records(state, "slow") == 1
         shown = run("generator", "show", "slow", *options).stdout
         assert "paused: the judge is down" in shown
