@@ -9,6 +9,8 @@ import pytest
 
 from gristmill.testing.clock import FakeClock
 from gristmill.testing.contracts import Backend, InletContract, LogContract, OwnershipContract, SeekingContract
+from gristmill.testing.contracts.outbox.outlet import OutletContract
+from tests.contract.desk.mending import MendingContract
 from tests.on_kafka.backends import KafkaBackends, require_kafka, start_broker
 
 pytestmark = pytest.mark.cluster
@@ -37,6 +39,10 @@ class TestKafkaLog(_Kafka, LogContract):
     pass
 
 
+class TestKafkaMending(_Kafka, MendingContract):
+    pass
+
+
 class TestKafkaOwnership(_Kafka, OwnershipContract):
     pass
 
@@ -46,6 +52,10 @@ class TestKafkaSeeking(_Kafka, SeekingContract):
 
 
 class TestKafkaInlet(_Kafka, InletContract):
+    pass
+
+
+class TestKafkaOutlet(_Kafka, OutletContract):
     pass
 
 

@@ -20,8 +20,10 @@ from gristmill.testing.contracts import (
     OwnershipContract,
     SeekingContract,
 )
+from gristmill.testing.contracts.outbox.outlet import OutletContract
 from gristmill.testing.redis_server import RedisProcess
 from tests.apart.outboxes import SentInlet, open_state, pump_of
+from tests.contract.desk.mending import MendingContract
 from tests.redis_servers import program_or_skip
 
 SERVERS = (pytest.param("valkey"), pytest.param("redis", marks=pytest.mark.cluster))
@@ -49,7 +51,8 @@ class RedisBackends:
         server = RedisServer(RedisTarget(url=self._process.url))
         log = self.log = RedisLog(server, self._clock, owners_folder=self._owners_folder, is_server_time=False)
         store = self._store
-        pump = pump_of(store.outbox, RedisOutlet(log, server), self._clock)
+        outlet = RedisOutlet(log, server)
+        pump = pump_of(store.outbox, outlet, self._clock)
         front: Any = ApartFront(SentInlet(store.front.inlet, pump))
         return Backend(
             log,
@@ -57,6 +60,7 @@ class RedisBackends:
             store.cache,
             self._clock,
             front,
+            outlet,
             kill_owner=self._kill_owner,
             reopen=self._reopen,
         )
@@ -108,6 +112,10 @@ class TestRedisKeyOrder(_Redis, KeyOrderContract):
     pass
 
 
+class TestRedisMending(_Redis, MendingContract):
+    pass
+
+
 class TestRedisOwnership(_Redis, OwnershipContract):
     pass
 
@@ -117,4 +125,8 @@ class TestRedisSeeking(_Redis, SeekingContract):
 
 
 class TestRedisInlet(_Redis, InletContract):
+    pass
+
+
+class TestRedisOutlet(_Redis, OutletContract):
     pass

@@ -72,9 +72,10 @@ class KafkaBackends:
         self._log = KafkaLog(self._settings, self._clock, origins=self._store.origins)
         await self._log.start()
         store = self._store
-        pump = pump_of(store.outbox, KafkaOutlet(self._log), self._clock)
+        outlet = KafkaOutlet(self._log)
+        pump = pump_of(store.outbox, outlet, self._clock)
         front: Any = ApartFront(SentInlet(store.front.inlet, pump))
-        return Backend(self._log, store.state, store.cache, self._clock, front, reopen=self.open)
+        return Backend(self._log, store.state, store.cache, self._clock, front, outlet, reopen=self.open)
 
     async def close(self) -> None:
         if self._log is not None:

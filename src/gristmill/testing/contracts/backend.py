@@ -15,6 +15,7 @@ from gristmill.domain.log import Delivery, Lease, NewRecord
 from gristmill.ports.cache import Cache
 from gristmill.ports.front import Front
 from gristmill.ports.log import Log
+from gristmill.ports.outbox import Outlet
 from gristmill.ports.state import State
 from gristmill.testing.clock import FakeClock
 
@@ -38,6 +39,7 @@ class Backend:
     cache: Cache
     clock: FakeClock
     front: Front | None = None
+    outlet: Outlet | None = None
     kill_owner: Callable[[str, frozenset[int] | None], Coroutine[Any, Any, None]] | None = None
     reopen: Callable[[], Coroutine[Any, Any, Backend]] | None = None
 
