@@ -22,6 +22,7 @@ from gristmill.testing.contracts import (
     StateContract,
 )
 from tests.contract.backends import memory_backend
+from tests.contract.desk.mending import MendingContract
 
 
 class _Memory:
@@ -35,6 +36,10 @@ class TestMemoryLog(_Memory, LogContract):
 
 
 class TestMemoryKeyOrder(_Memory, KeyOrderContract):
+    pass
+
+
+class TestMemoryMending(_Memory, MendingContract):
     pass
 
 

@@ -25,6 +25,7 @@ from gristmill.testing.contracts import (
     StateContract,
 )
 from tests.contract.backends import SqliteBackends
+from tests.contract.desk.mending import MendingContract
 
 
 class _Sqlite:
@@ -40,6 +41,10 @@ class TestSqliteLog(_Sqlite, LogContract):
 
 
 class TestSqliteKeyOrder(_Sqlite, KeyOrderContract):
+    pass
+
+
+class TestSqliteMending(_Sqlite, MendingContract):
     pass
 
 
