@@ -21,7 +21,7 @@ from gristmill.adapters.redis.bell import Listener
 from gristmill.adapters.redis.core.quiet import QuietTopics
 from gristmill.adapters.redis.letters import RedisLetters
 from gristmill.adapters.redis.places import offset_of, place_of
-from gristmill.adapters.redis.records import deliveries_of, lease_text, pack_leases, pack_records, stored_of
+from gristmill.adapters.redis.records import lease_text, pack_leases, pack_records, read_claimed, stored_of
 from gristmill.adapters.redis.retaining import RedisRetention
 from gristmill.adapters.redis.seeking import RedisSeeking
 from gristmill.adapters.redis.server import RedisServer
@@ -159,17 +159,16 @@ class RedisLog:
         is_foreign = int(topic in self._names.foreign)
         arguments = (group, owner, limit, lease_ms, self._now(), number, int(is_again), SCAN_RECORDS_MAX, is_foreign)
         try:
-            due_in_ms, gaps, found = await self._server.run("claim", keys, arguments, is_safe=False)
+            due_in_ms, gaps, flat = await self._server.run("claim", keys, arguments, is_safe=False)
         except OutcomeUnknown:
             self._unsure[me] = number
             raise
         self._unsure.pop(me, None)
         fault("claim.after")
-        if not found:
+        if not flat:
             self._quiet.note_empty(topic, group, mark, now_ms=now_ms, due_in_ms=due_in_ms)
-        await self._tell_lost(topic, group, owner, gaps, found)
-        told, field = [one for one in found if one[3]], self._names.field_of(topic)
-        deliveries = deliveries_of(topic, group, owner, told, field=field)
+        deliveries, gone = read_claimed(topic, group, owner, flat, field=self._names.field_of(topic))
+        await self._tell_lost(topic, group, gaps, gone)
         deliveries.sort(key=lambda delivery: delivery.lease.offset)
         return deliveries
 
@@ -376,9 +375,8 @@ class RedisLog:
         self._ring(topics)
         return [is_done] * len(leases)
 
-    async def _tell_lost(self, topic: str, group: str, owner: str, gaps: Sequence[Any], found: Sequence[Any]) -> None:
+    async def _tell_lost(self, topic: str, group: str, gaps: Sequence[Any], vanished: Sequence[Lease]) -> None:
         """Have dead letters written for what others deleted; it is counted already, and does not hold up the rest."""
-        vanished = [Lease(topic, group, offset_of(one[0]), owner, one[1]) for one in found if not one[3]]
         if not gaps and not vanished:
             return
         runs = [(int(first), int(last)) for first, last in gaps]

@@ -10,9 +10,12 @@ import msgspec
 from gristmill.adapters.redis.places import offset_of, place_of
 from gristmill.domain.log import Delivery, Lease, NewRecord, StoredRecord
 
-__all__ = ["Parts", "deliveries_of", "lease_text", "letter_parts", "pack_leases", "pack_records", "stored_of"]
+__all__ = ["Parts", "lease_text", "letter_parts", "pack_leases", "pack_records", "read_claimed", "stored_of"]
 
 OUR_FIELDS_MIN = 4
+
+PLAIN = -1
+"""Stands for the number of fields where a claim tells of value and time alone."""
 
 _pack = msgspec.msgpack.Encoder().encode
 _headers_encoder = msgspec.json.Encoder()
@@ -54,16 +57,32 @@ def lease_text(lease: Lease) -> str:
     return f"{lease.epoch} {lease.owner}\n" if lease.owner else "-"
 
 
-def deliveries_of(
-    topic: str, group: str, owner: str, claimed: Sequence[Sequence[Any]], *, field: str | None
-) -> list[Delivery]:
-    """Return what a claim has answered; `field` as `KeyNames.field_of` tells it."""
-    deliveries = []
-    for place, epoch, attempt, fields in claimed:
-        value, key, headers, appended_at_ms = _parts_of(place, fields, field)
+def read_claimed(
+    topic: str, group: str, owner: str, flat: Sequence[Any], *, field: str | None
+) -> tuple[list[Delivery], list[Lease]]:
+    """Return what a claim has answered, and leases of records that are gone; `field` as `KeyNames.field_of` tells it.
+
+    `claim.lua` says how the answer is laid out.
+    """
+    deliveries: list[Delivery] = []
+    gone: list[Lease] = []
+    at, end = 0, len(flat)
+    while at < end:
+        place, epoch, attempt, count = flat[at : at + 4]
+        at += 4
+        if count == PLAIN:
+            lease = Lease(topic, group, place, owner, epoch)
+            deliveries.append(Delivery(lease, flat[at], "", {}, attempt, int(flat[at + 1])))
+            at += 2
+            continue
         lease = Lease(topic, group, offset_of(place), owner, epoch)
-        deliveries.append(Delivery(lease, value, key, headers, attempt, appended_at_ms))
-    return deliveries
+        if count:
+            value, key, headers, appended_at_ms = _parts_of(place, flat[at : at + count], field)
+            deliveries.append(Delivery(lease, value, key, headers, attempt, appended_at_ms))
+            at += count
+        else:
+            gone.append(lease)
+    return deliveries, gone
 
 
 def stored_of(topic: str, entry: Sequence[Any], *, field: str | None) -> StoredRecord:

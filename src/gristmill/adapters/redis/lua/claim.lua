@@ -1,7 +1,8 @@
 -- KEYS: those of a topic in a group. ARGV: group, owner, limit, lease_ms, now, call, is_retry, scan_max, is_foreign.
 -- Answer: milliseconds until something comes due when there is nothing now, negative where nobody can tell; (first, last)
--- of runs of records that vanished unread; (id, epoch, attempt, fields) a record, without fields where the record vanished
--- while it was held.
+-- of runs of records that vanished unread; then end to end, since a server takes long over lists within lists: id, epoch,
+-- attempt, number of fields and values, those themselves, none where the record vanished while it was held. Where the
+-- number is -1 the id is its first number alone and value and time follow, all there is of most records.
 local stream, meta, state, held, leased, waiting = unpack(KEYS)
 local group, owner, limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local now = read_now(ARGV[5])
@@ -33,7 +34,20 @@ end
 if not known[1] then known = open_group(stream, meta, state, held, leased, waiting, group) end
 local cursor, born, is_fresh_first = known[1], known[2], known[3] == '1'
 
-local found, gaps = {}, {}
+local found, found_size, gaps = {}, 0, {}
+
+local function tell(id, number, epoch, attempt, fields)
+  local at, count = found_size, #fields
+  if number and count == 4 and fields[1] == 'v' and fields[3] == 't' then
+    found[at + 1], found[at + 2], found[at + 3], found[at + 4] = number, epoch, attempt, -1
+    found[at + 5], found[at + 6] = fields[2], fields[4]
+    found_size = at + 6
+    return
+  end
+  found[at + 1], found[at + 2], found[at + 3], found[at + 4] = id, epoch, attempt, count
+  for index = 1, count do found[at + 4 + index] = fields[index] end
+  found_size = at + 4 + count
+end
 
 local function take_again()
   local from = '-'
@@ -45,7 +59,7 @@ local function take_again()
       if text then
         local epoch, attempt, _, made_by, holder = unpack_hold(text)
         if made_by == call and holder == owner then
-          found[#found + 1] = {id, epoch, attempt, read_entry(stream, id) or {}}
+          tell(id, nil, epoch, attempt, read_entry(stream, id) or {})
         end
       end
       from = '(' .. entry[1]
@@ -78,7 +92,7 @@ local function take_due(most)
     holds[#holds + 1] = pack_hold(epoch + 1, attempt + 1, generation, call, owner)
     ends[#ends + 1] = until_ms
     ends[#ends + 1] = id
-    found[#found + 1] = {id, epoch + 1, attempt + 1, fields}
+    tell(id, nil, epoch + 1, attempt + 1, fields)
   end
   in_chunks(holds, function(...) redis.call('HSET', held, ...) end)
   in_chunks(ids, function(...) redis.call('ZREM', waiting, ...) end)
@@ -111,6 +125,19 @@ local function read_fresh(count)
   return read and read[1][2] or {}
 end
 
+-- An id that is not the one after the last: a loss, or somebody else's.
+local function look_at(id)
+  local number = tonumber(id:sub(1, 13))
+  if number >= OTHERS_FROM or id:sub(14) ~= '-0' then
+    -- Somebody else has begun to write this stream, with ids that have gaps.
+    redis.call('HDEL', meta, 'last')
+    is_dense = false
+  elseif number > known_upto then
+    if number > known_upto + 1 then note_gap(number - 1) end
+    known_upto = number
+  end
+end
+
 local function take_fresh(most)
   local taken = 0
   local holds, ends, parked, parked_holds, parked_ends = {}, {}, {}, {}, {}
@@ -128,16 +155,13 @@ local function take_fresh(most)
       break
     end
     for _, entry in ipairs(entries) do
-      local id, fields = pad(entry[1]), entry[2]
+      local given, fields = entry[1], entry[2]
+      local id = pad(given)
       if is_dense then
-        local number = tonumber(id:sub(1, 13))
-        if number >= OTHERS_FROM or id:sub(14) ~= '-0' then
-          -- Somebody else has begun to write this stream, with ids that have gaps.
-          redis.call('HDEL', meta, 'last')
-          is_dense = false
-        elseif number > known_upto then
-          if number > known_upto + 1 then note_gap(number - 1) end
-          known_upto = number
+        if given == (known_upto + 1) .. '-0' then
+          known_upto = known_upto + 1
+        else
+          look_at(id)
         end
       end
       cursor = id
@@ -149,12 +173,11 @@ local function take_fresh(most)
         parked_ends[#parked_ends + 1] = whole(due)
         parked_ends[#parked_ends + 1] = id
       else
-        holds[#holds + 1] = id
-        holds[#holds + 1] = first_hold
-        ends[#ends + 1] = until_ms
-        ends[#ends + 1] = id
+        local at = 2 * taken
+        holds[at + 1], holds[at + 2] = id, first_hold
+        ends[at + 1], ends[at + 2] = until_ms, id
         taken = taken + 1
-        found[#found + 1] = {id, 1, 1, fields}
+        tell(id, is_dense and known_upto, 1, 1, fields)
         measure(fields)
       end
     end
