@@ -71,13 +71,14 @@ async def test_entries_that_look_like_records_of_ours_are_taken_as_they_are(
 
 
 async def test_nothing_of_others_is_deleted_and_nothing_is_written(process: RedisProcess, log: RedisLog) -> None:
-    process.say("XADD", "raw.news", "*", "id", "7")
-    [one] = await claim(log)
-    await log.accept([one.lease])
-    process.say("XGROUP", "CREATE", "raw.news", "theirs", "0")
+    for number in range(3):
+        process.say("XADD", "raw.news", "*", "id", str(number))
+    found = await claim(log)
+    await log.accept([one.lease for one in found])
     await log.upkeep.run(["raw.news"], now="", now_ms=0)
-    assert await log.trim("raw.news", upto=one.lease.offset) == 0
-    assert process.say("XLEN", "raw.news") == b":1\r\n"
+    assert await log.trim("raw.news", upto=found[-1].lease.offset) == 0
+    assert process.say("XLEN", "raw.news") == b":3\r\n"
+    process.say("XGROUP", "CREATE", "raw.news", "theirs", "0")
     assert await log.upkeep.groups_of("raw.news") == ["g"]
     with pytest.raises(UsageError, match=r"log\.foreign"):
         await log.append("raw.news", [NewRecord(b"ours")])
