@@ -85,4 +85,4 @@ def test_a_source_is_moved_only_after_its_records_were_counted(visit: Visit) -> 
     page.press("#to", "Enter")
     page.click("#move")
     expect(page.get_by_role("status").filter(has_text="Moved:")).to_be_visible()
-    expect(page.get_by_text("Moved to now of items")).to_be_visible()
+    expect(page.get_by_text("moved to now of items")).to_be_visible()

@@ -10,20 +10,30 @@ from gristmill.api.services import Services
 from gristmill.domain.front.access import EVERY_TENANT, Principal
 from gristmill.domain.front.label_fact import LabelFact
 from gristmill.domain.ids import ItemId
+from gristmill.engine.dispatch.steering import read_steering, tell_steered
 from gristmill.intake.sources.catalogue import KIND
 
 __all__ = ["Change", "read_changes"]
 
 FACTS_MAX = 50
+STEERED_MAX = 20
 
-ChangeKind = Literal["started", "source.published", "token.created", "token.revoked", "label.negated", "label.applied"]
+ChangeKind = Literal[
+    "started",
+    "source.published",
+    "generator.steered",
+    "token.created",
+    "token.revoked",
+    "label.negated",
+    "label.applied",
+]
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
     """One of them.
 
     Attributes:
-        subject: name of the source or token, or the label.
+        subject: name of the source, generator or token, or the label.
         actor: who did it, as far as that is kept.
         item_id: of the item that it is about.
     """
@@ -40,6 +50,7 @@ async def read_changes(services: Services, principal: Principal, *, since_ms: in
     """Return the changes that somebody may know of."""
     found = [
         *await _sources(services, principal),
+        *(await _steering(services) if principal.sees_whole else []),
         *(await _tokens(services, principal) if principal.has("admin") else []),
         *await _labels(services, principal),
     ]
@@ -58,6 +69,14 @@ async def _sources(services: Services, principal: Principal) -> list[Change]:
         )
         for one in await services.definitions.latest(KIND)
         if principal.sees(one.tenant)
+    ]
+
+
+async def _steering(services: Services) -> list[Change]:
+    return [
+        Change(kind="generator.steered", at_ms=one.at_ms, subject=name, actor=one.actor, detail=tell_steered(one))
+        for name in services.generators
+        for one in (await read_steering(services.definitions, name))[:STEERED_MAX]
     ]
 
 

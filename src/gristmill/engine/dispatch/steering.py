@@ -16,7 +16,17 @@ from gristmill.ports.clock import Clock
 from gristmill.ports.definitions import Definition, Definitions
 from gristmill.ports.log import Log
 
-__all__ = ["REASON_CHARS_MAX", "SEEK_KIND", "Steered", "pause", "read_steering", "resume", "seek", "weigh"]
+__all__ = [
+    "REASON_CHARS_MAX",
+    "SEEK_KIND",
+    "Steered",
+    "pause",
+    "read_steering",
+    "resume",
+    "seek",
+    "tell_steered",
+    "weigh",
+]
 
 SEEK_KIND = "seek"
 REASON_CHARS_MAX = 500
@@ -144,6 +154,15 @@ async def read_steering(definitions: Definitions, generator: str) -> Sequence[St
     moved = [_read_seek(one) for one in await definitions.history(SEEK_KIND, generator, tenant=EVERY_TENANT)]
     # Of what was done in one millisecond, the later revision first.
     return sorted([*reversed(ordered), *reversed(moved)], key=lambda one: -one.at_ms)
+
+
+def tell_steered(one: Steered) -> str:
+    """Return in a few words what was done."""
+    if one.sought is not None:
+        return f"moved to {one.to} of {one.topic}: {one.sought.again} again, {one.sought.skipped} skipped"
+    orders = one.orders or Orders()
+    word = f"paused: {orders.reason}" if orders.is_paused else "open"
+    return f"{word}, weight {orders.weight:g}" if orders.weight else word
 
 
 def _read_seek(stored: Definition) -> Steered:

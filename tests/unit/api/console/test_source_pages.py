@@ -58,8 +58,8 @@ async def test_a_pause_is_asked_for_with_a_reason_and_told_with_it(faced: Face) 
     assert "items is paused the judge" in await show(faced, "/console/sources")
     await post(faced, "resume")
     page = await show(faced, ONE)
-    assert "Open, by operator of main" in page
-    assert "Paused: the judge" in page
+    assert "open , by operator of main" in page
+    assert "paused: the judge" in page
 
 
 async def test_a_weight_is_shown_beside_the_declared_one(faced: Face) -> None:

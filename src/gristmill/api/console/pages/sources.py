@@ -17,7 +17,7 @@ from gristmill.api.routes.generators import find_generator
 from gristmill.domain.errors import UsageError
 from gristmill.domain.front.waiting import WAIT_TEXTS, WaitReason
 from gristmill.domain.steering import PLACE_ADVICE, Orders, SeekTo, read_place
-from gristmill.engine.dispatch.steering import pause, read_steering, resume, seek, weigh
+from gristmill.engine.dispatch.steering import pause, read_steering, resume, seek, tell_steered, weigh
 from gristmill.engine.settings import recovery_topic_of
 from gristmill.plans.plan import Generator
 
@@ -82,6 +82,7 @@ async def _show(console: Console, call: Call) -> View:
         told=call.read_query(_Told),
         wait_texts=WAIT_TEXTS,
         place_advice=PLACE_ADVICE,
+        tell_steered=tell_steered,
     )
 
 

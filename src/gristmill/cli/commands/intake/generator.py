@@ -22,7 +22,7 @@ from gristmill.domain.front.times import write_second
 from gristmill.domain.log import Lag
 from gristmill.domain.steering import PLACE_ADVICE, Orders, PartitionLag, Sought, read_place
 from gristmill.engine.dispatch.orders import LiveOrders
-from gristmill.engine.dispatch.steering import Steered, pause, read_steering, resume, seek, weigh
+from gristmill.engine.dispatch.steering import Steered, pause, read_steering, resume, seek, tell_steered, weigh
 from gristmill.engine.settings import recovery_topic_of
 from gristmill.intake.publish import native_generator
 from gristmill.plans.names import advise_known
@@ -100,7 +100,7 @@ def _show_generator(name: Name, /, *, flow: FlowFiles = (), state: StateDir = No
             at = f"at {part.position} of {part.end}, not handed out {part.undelivered}"
             print(f"topic {topic} partition {part.partition}: {at}")
     for done in one.steered:
-        _tell(f"{write_second(done.at_ms)} {done.actor}: {_told(done)}")
+        _tell(f"{write_second(done.at_ms)} {done.actor}: {tell_steered(done)}")
     return EXIT_OK
 
 
@@ -228,14 +228,6 @@ async def _open(settings: Settings) -> AsyncIterator[tuple[Store, LiveOrders]]:
         orders = LiveOrders(store.definitions, SystemClock())
         await orders.refresh()
         yield store, orders
-
-
-def _told(done: Steered) -> str:
-    if done.sought is not None:
-        return f"moved to {done.to} of {done.topic}: {done.sought.again} again, {done.sought.skipped} skipped"
-    return _word_of(done.orders or Orders()) + (
-        f", weight {done.orders.weight:g}" if done.orders and done.orders.weight else ""
-    )
 
 
 def _word_of(orders: Orders) -> str:
