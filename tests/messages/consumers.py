@@ -91,6 +91,7 @@ class Killed:
     def __init__(self, behind: Log | Cache) -> None:
         self._behind = behind
         self.is_killed = False
+        self.called: set[str] = set()
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._behind, name)
@@ -98,6 +99,7 @@ class Killed:
             return found
 
         async def call(*arguments: Any, **named: Any) -> Any:
+            self.called.add(name)
             answer = None if self.is_killed else await found(*arguments, **named)
             return self._answer(name, arguments, answer)
 
@@ -157,6 +159,11 @@ class Consumer:
             runner_metrics=RunnerMetrics(CollectorRegistry()),
         )
         self._task = asyncio.create_task(service.run(self._until))
+
+    @property
+    def has_claimed(self) -> bool:
+        """Whether it has begun to work."""
+        return "claim" in self._ports[0].called
 
     async def kill(self) -> None:
         """End it without a word to log or cache."""

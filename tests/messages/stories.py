@@ -71,8 +71,9 @@ async def ordered_through_kills(ground: Ground, *, keys: int, per_key: int, kill
         # In the middle of the work, whatever the machine is busy with.
         due = count * (number + 1) // (kills + 1)
         await until(partial(told.has_applied, due), within_s=within_s)
-        # The one that has worked for the longest: over a log without partitions it is the one that works.
-        victim = consumers.pop(0)
+        # Over a log without partitions one works at a time, and the others wait for its end.
+        victim = next(consumer for consumer in consumers if consumer.has_claimed)
+        consumers.remove(victim)
         await victim.kill()
         await ground.close(victim.log)
         consumers.append(await begin())

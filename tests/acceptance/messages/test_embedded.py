@@ -60,7 +60,7 @@ def ground(request: pytest.FixtureRequest) -> Ground:
 
 
 async def test_AC_MS_001_keys_keep_their_order_through_kills_in_memory(memory: Ground) -> None:
-    await ordered_through_kills(memory, keys=200, per_key=50, kills=4, within_s=60)
+    await ordered_through_kills(memory, keys=200, per_key=50, kills=2, within_s=60)
 
 
 async def test_AC_MS_001_keys_keep_their_order_through_kills_in_sqlite(sqlite: Ground) -> None:
