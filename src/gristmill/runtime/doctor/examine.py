@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gristmill.adapters.local_host import NETWORK_FILESYSTEMS, find_filesystem, measure_disk
 from gristmill.domain.errors import ConfigError, Unavailable
-from gristmill.domain.upkeep.finding import Finding
+from gristmill.domain.upkeep.finding import Finding, first_refused
 from gristmill.ports.clock import Clock
 from gristmill.runtime.doctor.extras import examine_extras
 from gristmill.runtime.doctor.host_core import (
@@ -27,7 +27,7 @@ from gristmill.runtime.doctor.host_core import (
 from gristmill.runtime.folder import StateFolder
 from gristmill.runtime.settings import Settings
 
-__all__ = ["examine_all"]
+__all__ = ["examine_all", "refuse_unfit_host"]
 
 PYTHON_MIN = (3, 11)
 SQLITE_MIN = (3, 51)
@@ -47,6 +47,17 @@ async def examine_all(settings: Settings, clock: Clock, *, outage_ms: int, datab
         *await _examine_log(settings, clock, outage_ms),
         *(await _reached("postgres", lambda: _examine_database(database, clock)) if database else []),
     ]
+
+
+def refuse_unfit_host(settings: Settings) -> None:
+    """Look at what costs no time before a group starts; the rest is refused where it is used.
+
+    Raises:
+        ConfigError: nothing can work here; the finding is named.
+    """
+    refused = first_refused(_examine_host(settings))
+    if refused is not None:
+        raise ConfigError(refused.check, value=refused.found, advice=refused.advice)
 
 
 def _examine_host(settings: Settings) -> list[Finding]:

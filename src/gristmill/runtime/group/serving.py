@@ -18,6 +18,7 @@ from gristmill.runtime.composition.flows import load_flows, refuse_without_gener
 from gristmill.runtime.composition.resources import find_providers, refuse_missing
 from gristmill.runtime.composition.sources import publish_folder
 from gristmill.runtime.composition.stores import check_log
+from gristmill.runtime.doctor.examine import refuse_unfit_host
 from gristmill.runtime.faces.board import HealthBoard
 from gristmill.runtime.faces.faces import Faces
 from gristmill.runtime.faces.greeting import Greet, greet
@@ -138,6 +139,7 @@ async def _serve(spec: GroupSpec, registry: Registry, greet: Greet) -> None:
     collecting = asyncio.create_task(
         collect_periodically(clock, SystemRandom(), interval_s=section.gc_interval_s, jitter_s=section.gc_jitter_s)
     )
+    refuse_unfit_host(spec.settings)
     await check_log(spec)
     await publish_folder(spec, clock)
     for warning in registry.warnings:

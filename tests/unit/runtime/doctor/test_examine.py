@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import resource
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +19,7 @@ from gristmill.cli import main
 from gristmill.domain.errors import ConfigError
 from gristmill.domain.upkeep.finding import Finding
 from gristmill.runtime.composition.stores import check_log
-from gristmill.runtime.doctor.examine import examine_all
+from gristmill.runtime.doctor.examine import examine_all, refuse_unfit_host
 from gristmill.runtime.settings import FlowsSection, MainSection, Settings
 from gristmill.runtime.settings_faces import GrpcSection
 from gristmill.runtime.settings_log import LogSection
@@ -79,6 +80,16 @@ def test_a_disk_that_takes_seconds_is_measured_by_few_syncs(tmp_path: Path, monk
     now_us = iter(range(0, 10**12, 1_500_000))
     times = measure_disk(tmp_path, now_us=lambda: next(now_us))
     assert times.growing_us == times.in_place_us == (1_500_000, 1_500_000)
+
+
+def test_a_group_does_not_start_where_it_may_open_few_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (64, 64))
+    with pytest.raises(ConfigError, match=r"open files.*64.*ulimit -n"):
+        refuse_unfit_host(settings_of(tmp_path))
+    assert main(["doctor", "--state", str(tmp_path)]) == 2
+    assert "LimitNOFILE" in capsys.readouterr().out
 
 
 async def test_extras_are_asked_for_where_something_enabled_uses_them(
