@@ -16,10 +16,9 @@ from gristmill.ports.clock import Clock
 from gristmill.ports.log import Log
 from gristmill.recent import Event, LatestRequest, RecentStore, StoreLimits, encode_frame, rows_of
 from gristmill.recent.core.event import events_of
-from gristmill.recent.core.feeding import FeedRules
+from gristmill.recent.core.feed import FeedRules, RawMapping
 from gristmill.recent.core.frames import decode_frame
 from gristmill.recent.core.gate import Gate
-from gristmill.recent.core.raw import RawMapping
 from gristmill.recent.feeder import Feeder
 from gristmill.recent.metrics import FeederMetrics, ServingMetrics
 from gristmill.recent.serving import RecentServing

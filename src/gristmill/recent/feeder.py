@@ -16,9 +16,8 @@ from gristmill.domain.log import Delivery, NewRecord
 from gristmill.ports.clock import Clock
 from gristmill.ports.log import Log
 from gristmill.recent.core.event import Event, rows_of
-from gristmill.recent.core.feeding import DropReason, FeedRules, decide_event
+from gristmill.recent.core.feed import DropReason, FeedRules, RawMapping, decide_event, read_raw
 from gristmill.recent.core.frames import EVENTS_PER_FRAME_MAX, FRAME_CONTENT, encode_frame
-from gristmill.recent.core.raw import RawMapping, read_raw
 from gristmill.recent.metrics import FeederMetrics
 
 __all__ = ["CONTENT_HEADER", "Feeder"]

@@ -9,7 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from gristmill.recent.core.event import EventKind
-from gristmill.recent.core.feeding import DROP_REASONS
+from gristmill.recent.core.feed import DROP_REASONS
 from gristmill.recent.core.gate import Gate
 from gristmill.recent.store import RecentStore
 

@@ -13,8 +13,7 @@ from gristmill.adapters.memory import MemoryStore
 from gristmill.domain.errors import Unavailable
 from gristmill.ports.log import Log
 from gristmill.recent import EventKind, Flag
-from gristmill.recent.core.feeding import FeedRules, decide_event, has_video
-from gristmill.recent.core.raw import Medium, RawMapping, read_raw
+from gristmill.recent.core.feed import FeedRules, Medium, RawMapping, decide_event, has_video, read_raw
 from gristmill.testing.clock import FakeClock
 from tests.recent.stage import (
     GROUP,

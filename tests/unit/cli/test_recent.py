@@ -17,8 +17,11 @@ from gristmill.runtime.recent.settings import RecentSection
 
 
 def test_AC_RS_014_a_role_that_breaks_ends_its_process_with_70(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # It would log into the captured stream for all tests that follow.
+    monkeypatch.setattr("gristmill.cli.commands.serving.recent.configure_logging", lambda *_, **__: None)
+
     async def break_down(*_: Any) -> None:
         raise ValueError("partition 3 of recent.items is broken")
 

@@ -10,8 +10,8 @@ import pytest
 from gristmill.adapters.memory import MemoryStore
 from gristmill.domain.errors import DataError
 from gristmill.recent.core.bad import BadRecords
+from gristmill.recent.core.feed import Medium, RawEvent, RawMapping, read_raw
 from gristmill.recent.core.gate import Gate
-from gristmill.recent.core.raw import Medium, RawEvent, RawMapping, read_raw
 from gristmill.testing.clock import FakeClock
 from tests.recent.making import mk
 from tests.recent.stage import Instead, append_frames, make_serving, running, until

@@ -21,9 +21,8 @@ from gristmill.domain.front.health import HealthReport, Phase, ServiceHealth
 from gristmill.plans.names import advise_known
 from gristmill.ports.clock import Clock
 from gristmill.recent import RecentStore, StoreLimits
-from gristmill.recent.core.feeding import FeedRules
+from gristmill.recent.core.feed import FeedRules, RawMapping
 from gristmill.recent.core.gate import Gate
-from gristmill.recent.core.raw import RawMapping
 from gristmill.recent.feeder import Feeder
 from gristmill.recent.metrics import FeederMetrics, ServingMetrics, StoreCollector
 from gristmill.recent.serving import RecentServing

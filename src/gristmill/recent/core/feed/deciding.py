@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from gristmill.recent.core.event import Event, EventKind, Flag
-from gristmill.recent.core.raw import Medium, RawEvent
+from gristmill.recent.core.feed.raw import Medium, RawEvent
 
 __all__ = ["DROP_REASONS", "DropReason", "FeedRules", "decide_event", "has_video"]
 
