@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from gristmill.adapters.kafka.core.wire import ToWrite
 from gristmill.adapters.kafka.settings import KafkaSettings
-from gristmill.domain.errors import ConfigError, OutcomeUnknown, Unavailable
+from gristmill.domain.errors import ConfigError, OutcomeUnknown, Unavailable, UsageError
 from gristmill.ports.log import RECORD_BYTES_MAX
 
 __all__ = ["PASSING", "RecordProducer", "client_config", "translate"]
@@ -167,7 +167,7 @@ def translate(error: BaseException, thing: str) -> Exception:
     if cause.code() in (KafkaError._MSG_TIMED_OUT, KafkaError._TIMED_OUT, KafkaError.REQUEST_TIMED_OUT):
         return OutcomeUnknown(thing, value=text, advice="no answer of the brokers in time; check that they are up")
     if cause.code() in (KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.RECORD_LIST_TOO_LARGE):
-        return ConfigError(thing, value=text, advice=f"raise message.max.bytes of the brokers to {REQUEST_BYTES_MAX}")
+        return UsageError(thing, value=text, advice=f"raise message.max.bytes of the brokers to {REQUEST_BYTES_MAX}")
     if cause.code() in (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED):
         return ConfigError(thing, value=text, advice="give this user the right, or another prefix")
     return Unavailable(thing, value=text, advice="try again later")

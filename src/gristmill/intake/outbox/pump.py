@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from gristmill.domain.errors import GristmillError, Unavailable
+from gristmill.domain.errors import ConfigError, Unavailable, UsageError
 from gristmill.domain.outbox import OutboxRow, Refused, SendOutcome, Sent, Unsent
 from gristmill.intake.outbox.core import by_topic, decide_retry_ms, describe_overdue
 from gristmill.intake.outbox.metrics import OutboxMetrics
@@ -89,10 +89,10 @@ class OutboxPump:
         """Send rows in one call, or each alone where the log will not have one of them."""
         try:
             return [Sent(position) for position in await self._outlet.append(topic, rows)]
-        except Unavailable as error:
+        except (Unavailable, ConfigError) as error:
             self._problem_now = str(error)
             return [Unsent()] * len(rows)
-        except GristmillError as error:
+        except UsageError as error:
             if len(rows) == 1:
                 return [self._refuse(rows[0], str(error))]
         outcomes: list[SendOutcome] = []
@@ -109,7 +109,7 @@ class OutboxPump:
         """Let go of some confirmed rows and return whether there may be more."""
         try:
             return await self._outbox.clean_up(self._outlet.forget, limit=ROWS_PER_PASS_MAX) == ROWS_PER_PASS_MAX
-        except Unavailable as error:
+        except (Unavailable, ConfigError) as error:
             self._note_problem(str(error))
             return False
 

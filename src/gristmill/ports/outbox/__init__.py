@@ -84,8 +84,8 @@ class Outlet(Protocol):
         it and whether or not that got an answer.
 
         Raises:
-            Unavailable: the log is away; some may be appended.
-            GristmillError: it will not have one of them.
+            Unavailable, ConfigError: the log is away, or not fit; some may be appended.
+            UsageError: it will not have one of them; some may be appended.
         """
         ...
 

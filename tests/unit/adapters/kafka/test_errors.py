@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from gristmill.adapters.kafka.producing import translate
-from gristmill.domain.errors import ConfigError, OutcomeUnknown, Unavailable
+from gristmill.domain.errors import ConfigError, OutcomeUnknown, Unavailable, UsageError
 from gristmill.runtime.log_kafka import check_brokers
 from gristmill.runtime.settings_log import LogSection
 
@@ -15,7 +15,7 @@ from gristmill.runtime.settings_log import LogSection
     ("code", "kind"),
     [
         (KafkaError._MSG_TIMED_OUT, OutcomeUnknown),
-        (KafkaError.MSG_SIZE_TOO_LARGE, ConfigError),
+        (KafkaError.MSG_SIZE_TOO_LARGE, UsageError),
         (KafkaError.TOPIC_AUTHORIZATION_FAILED, ConfigError),
         (KafkaError._TRANSPORT, Unavailable),
     ],

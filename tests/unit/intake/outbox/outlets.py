@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from gristmill.domain.errors import ConfigError, Unavailable
+from gristmill.domain.errors import ConfigError, Unavailable, UsageError
 from gristmill.domain.outbox import OutboxRow
 
 __all__ = ["FakeOutlet"]
@@ -19,12 +19,13 @@ class FakeOutlet:
         self.is_down = False
         self.calls: list[tuple[str, int]] = []
         self.gone: set[int] = set()
+        self.is_unfit = False
 
     async def append(self, topic: str, rows: Sequence[OutboxRow]) -> list[int]:
         self.calls.append((topic, len(rows)))
         self._look(topic)
         if any(row.record.value.startswith(b"bad") for row in rows):
-            raise ConfigError("record", value="bad", advice="make it smaller")
+            raise UsageError("record", value="bad", advice="make it smaller")
         return [self._append(topic, row) for row in rows]
 
     async def forget(self, rows: Sequence[OutboxRow]) -> None:
@@ -37,6 +38,8 @@ class FakeOutlet:
         return set(offsets) - self.gone
 
     def _look(self, topic: str) -> None:
+        if self.is_unfit:
+            raise ConfigError("log is not fit")
         if self.is_down or topic == "away":
             raise Unavailable("log is away")
 

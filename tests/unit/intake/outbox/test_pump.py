@@ -99,6 +99,17 @@ async def test_a_pass_stops_at_a_log_that_is_away_and_nothing_is_counted_against
     assert await pumped.outbox.standing() == OutboxStanding(2, clock.now_ms())
 
 
+async def test_a_log_that_is_not_fit_is_waited_for_and_no_fault_of_the_rows(pumped: Pumped) -> None:
+    pumped.outlet.is_unfit = True
+    await pumped.outbox.add(outbox_rows("a", "b"))
+    assert await pumped.pump.run_once() == 0
+    pumped.outlet.is_unfit = False
+    assert await pumped.outbox.dispatch(pumped.pump._send) == 2
+    pumped.outlet.is_unfit = True
+    assert await pumped.pump.run_once() == 0
+    assert len(pumped.outlet.markers) == 2
+
+
 async def test_a_bad_row_is_found_alone_until_the_log_goes_away(pumped: Pumped) -> None:
     await pumped.outbox.add(outbox_rows("bad", "b"))
     append = pumped.outlet.append

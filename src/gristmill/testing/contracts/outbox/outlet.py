@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gristmill.domain.errors import GristmillError
+from gristmill.domain.errors import UsageError
 from gristmill.domain.log import NewRecord
 from gristmill.domain.outbox import OutboxRow
 from gristmill.ports.log import RECORD_BYTES_MAX
@@ -58,7 +58,7 @@ class OutletContract(Contract):
         assert await outlet.present("t", []) == set()
 
     async def test_a_row_that_the_log_will_not_have_is_refused(self, outlet: Outlet) -> None:
-        with pytest.raises(GristmillError, match="too large"):
+        with pytest.raises(UsageError, match="too large"):
             await outlet.append("t", [_row(1, "x" * (RECORD_BYTES_MAX + 1))])
 
 
