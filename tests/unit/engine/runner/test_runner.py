@@ -191,6 +191,21 @@ async def test_a_lease_that_cannot_be_renewed_is_relied_upon_until_a_sixth_is_le
             assert stuck.handlings[0].cancel.reason == "lease could not be renewed in time"
 
 
+async def test_a_lease_that_another_has_is_noticed_at_the_next_beat(world: World) -> None:
+    stuck = Stuck(world.clock)
+    await world.put("a")
+    began_ms = world.clock.monotonic_us() // 1_000
+    async with world.driven(stuck, lease_ms=LEASE_MS, drain_ms=0):
+        await until(world, lambda: len(stuck.handlings) == 1)
+        await world.log.release([stuck.handlings[0].delivery.lease])
+        [theirs] = await claim_all(world)
+        await until(world, lambda: stuck.cancelled_at_ms != [])
+    assert stuck.cancelled_at_ms == [began_ms + LEASE_MS // 3]
+    assert stuck.handlings[0].cancel.reason == "somebody else has the record"
+    assert await world.log.accept([theirs.lease]) == [True]
+    assert world.read("messages_total", outcome="lost") == 1
+
+
 @pytest.mark.parametrize("holds_on", [False, True])
 async def test_work_that_outlasts_the_drain_is_handed_back_uncounted_once_it_lets_go(
     world: World, holds_on: bool
