@@ -19,6 +19,7 @@ class FakeOutlet:
         self.is_down = False
         self.calls: list[tuple[str, int]] = []
         self.gone: set[int] = set()
+        self.forgotten: list[bytes] = []
         self.is_unfit = False
 
     async def append(self, topic: str, rows: Sequence[OutboxRow]) -> list[int]:
@@ -31,7 +32,8 @@ class FakeOutlet:
     async def forget(self, rows: Sequence[OutboxRow]) -> None:
         for row in rows:
             self._look(row.topic)
-            self.markers.pop(row.outbox_id)
+            self.markers.pop(row.outbox_id, None)
+            self.forgotten.append(row.record.value)
 
     async def present(self, topic: str, offsets: Collection[int]) -> set[int]:
         self._look(topic)

@@ -16,7 +16,7 @@ from gristmill.domain.outbox import NewOutboxRow, OutboxStanding
 from gristmill.intake.outbox import OutboxMetrics, OutboxPump
 from gristmill.intake.outbox.core import decide_retry_ms, describe_overdue
 from gristmill.testing.clock import FakeClock
-from gristmill.testing.contracts.outbox import outbox_rows
+from gristmill.testing.contracts.outbox import Sender, outbox_rows
 from gristmill.testing.faults import armed
 from tests.apart.outboxes import open_state
 from tests.unit.intake.outbox.outlets import FakeOutlet
@@ -104,10 +104,19 @@ async def test_a_log_that_is_not_fit_is_waited_for_and_no_fault_of_the_rows(pump
     await pumped.outbox.add(outbox_rows("a", "b"))
     assert await pumped.pump.run_once() == 0
     pumped.outlet.is_unfit = False
-    assert await pumped.outbox.dispatch(pumped.pump._send) == 2
+    assert await pumped.pump.run_once() == 2
+
+
+async def test_what_is_confirmed_is_kept_while_the_log_cannot_forget_it(pumped: Pumped) -> None:
+    await pumped.outbox.add(outbox_rows("a"))
+    await pumped.outbox.dispatch(Sender())
     pumped.outlet.is_unfit = True
+    with capture_logs() as logs:
+        assert await pumped.pump.run_once() == 0
+    assert [one["event"] for one in logs] == ["outbox waits"]
+    pumped.outlet.is_unfit = False
     assert await pumped.pump.run_once() == 0
-    assert len(pumped.outlet.markers) == 2
+    assert pumped.outlet.forgotten == [b"a"]
 
 
 async def test_a_bad_row_is_found_alone_until_the_log_goes_away(pumped: Pumped) -> None:
