@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 import structlog
 from prometheus_client import CollectorRegistry
@@ -11,6 +13,7 @@ from gristmill.domain.errors import Unavailable
 from gristmill.domain.log import Lag
 from gristmill.engine.runner.metrics import LagMetrics
 from gristmill.plans.plan import Generator
+from gristmill.runtime.lag.losses import LossWatch
 from gristmill.runtime.lag.service import LagWatch
 from gristmill.testing.clock import FakeClock
 from gristmill.testing.contracts.backend import records
@@ -21,6 +24,8 @@ LABELS = {"topic": "t", "group": "g"}
 
 class Told:
     """A log that says what it is told to say."""
+
+    capabilities = frozenset({"claimer_settles"})
 
     def __init__(self) -> None:
         self.lag_now: Lag | None = Lag(0, 0, 0, 0, 0)
@@ -77,3 +82,23 @@ async def test_unread_records_that_grow_old_are_warned_of_once_an_hour() -> None
         clock.advance(3_600_000)
         await watch.look()
     assert [(entry["oldest_s"], entry["lost_after_s"]) for entry in logs] == [(10, 20), (11, 20)]
+
+
+async def test_the_process_that_claims_tells_losses_where_nobody_else_knows_them() -> None:
+    registry, log, clock = CollectorRegistry(), Told(), FakeClock()
+    watch = LossWatch(log, [POSTS], clock, LagMetrics(registry))  # type: ignore[arg-type]
+    running = asyncio.ensure_future(watch.run())
+    for lag, told in ((Lag(9, 0, 0, 0, 0, lost=4), 4), (None, 4), (Lag(9, 0, 0, 0, 0, lost=6), 6)):
+        log.lag_now = lag
+        await clock.somebody_waits()
+        clock.advance(10_000)
+        await clock.somebody_waits()
+        assert registry.get_sample_value("gristmill_log_lost_total", LABELS) == told
+    running.cancel()
+    assert registry.get_sample_value("gristmill_lag_undelivered", LABELS) is None, "that is told by main"
+
+
+async def test_a_log_that_counts_for_all_is_asked_by_main_alone() -> None:
+    clock = FakeClock()
+    async with asyncio.timeout(10):
+        await LossWatch(MemoryStore(clock).log, [POSTS], clock, LagMetrics(CollectorRegistry())).run()

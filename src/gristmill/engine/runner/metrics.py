@@ -79,10 +79,15 @@ class LagMetrics:
         self._waiting.labels(*place).set(lag.waiting)
         self._oldest.labels(*place).set(lag.oldest_age_ms / MS_PER_S)
         self._dead.labels(*place).set(lag.dead)
+        self.tell_lost(topic, group, lag.lost)
+
+    def tell_lost(self, topic: str, group: str, lost: int) -> None:
+        """Count on to what the log has counted as lost to a group."""
+        place = (topic, group)
         # A log counts for good, a scrape since the start of the process; one that was lost itself counts anew.
         before = self._lost_before.get(place, 0)
-        self._lost.labels(*place).inc(max(0, lag.lost - before))
-        self._lost_before[place] = max(before, lag.lost)
+        self._lost.labels(*place).inc(max(0, lost - before))
+        self._lost_before[place] = max(before, lost)
 
 
 @cache

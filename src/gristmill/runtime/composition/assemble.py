@@ -9,6 +9,7 @@ from gristmill.engine.dispatch.orders import LiveOrders
 from gristmill.engine.dispatcher import Dispatcher
 from gristmill.engine.link import DispatcherLink, EngineLink
 from gristmill.engine.metrics import DispatcherMetrics, EngineMetrics
+from gristmill.engine.runner.metrics import lag_metrics
 from gristmill.engine.service import Engine
 from gristmill.intake.ids import SegmentIds
 from gristmill.intake.sources.catalogue import LiveSources
@@ -18,6 +19,7 @@ from gristmill.runtime.composition.limits import dispatcher_settings, engine_set
 from gristmill.runtime.composition.members import DispatcherMember, EngineMember, TimedLink
 from gristmill.runtime.composition.resources import Surroundings, fill_needs, find_providers, refuse_missing
 from gristmill.runtime.composition.stores import Store
+from gristmill.runtime.lag.losses import LossWatch
 from gristmill.runtime.log_apart import read_foreign
 from gristmill.runtime.spec import GroupSpec
 
@@ -42,7 +44,8 @@ def assemble_dispatcher(spec: GroupSpec, store: Store, *, owner: str, link: Disp
         read_marks=lambda engine: read_marks(folder.owners_dir, engine),
         orders_of=orders.of,
     )
-    return DispatcherMember(dispatcher, store, timed, owner=owner, orders=orders)
+    losses = LossWatch(store.log, spec.generators, clock, lag_metrics())
+    return DispatcherMember(dispatcher, store, timed, owner=owner, orders=orders, losses=losses)
 
 
 def assemble_engine(spec: GroupSpec, store: Store, *, owner: str, link: EngineLink) -> EngineMember:

@@ -20,6 +20,7 @@ from gristmill.intake.sources.catalogue import LiveSources
 from gristmill.ports.clock import Clock
 from gristmill.runtime.composition.stores import Store
 from gristmill.runtime.group.health_core import Vitals
+from gristmill.runtime.lag.losses import LossWatch
 
 __all__ = ["DispatcherMember", "EngineMember", "Member", "TimedLink", "stop_all"]
 
@@ -54,19 +55,28 @@ class DispatcherMember:
     """The dispatcher with the store that it claims from, and what people have ordered about its generators."""
 
     def __init__(
-        self, dispatcher: Dispatcher, store: Store, link: TimedLink, *, owner: str, orders: LiveOrders
+        self,
+        dispatcher: Dispatcher,
+        store: Store,
+        link: TimedLink,
+        *,
+        owner: str,
+        orders: LiveOrders,
+        losses: LossWatch,
     ) -> None:
         self._dispatcher = dispatcher
         self._store = store
         self._link = link
         self._owner = owner
         self._orders = orders
-        self._looking: asyncio.Task[None] | None = None
+        self._losses = losses
+        self._looking: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
         # What was paused before a restart stays so: nothing is claimed before that is known.
         await self._orders.refresh()
-        self._looking = asyncio.create_task(self._orders.run(self._dispatcher.note_orders), name="orders")
+        self._looking.append(asyncio.create_task(self._orders.run(self._dispatcher.note_orders), name="orders"))
+        self._looking.append(asyncio.create_task(self._losses.run(), name="losses"))
         # What a group that was killed had leased is free at once, not at the first look of the monitor.
         try:
             await self._store.log.reclaim(me=self._owner)
@@ -82,8 +92,8 @@ class DispatcherMember:
 
     async def stop(self, *, grace_ms: int) -> None:
         await self._dispatcher.stop(grace_ms=grace_ms)
-        if self._looking is not None:
-            self._looking.cancel()
+        for looking in self._looking:
+            looking.cancel()
         await self._store.close()
 
     def vitals(self) -> Vitals:
