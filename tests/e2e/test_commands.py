@@ -81,6 +81,17 @@ def test_check_finds_a_rule_file_sound_or_says_what_is_wrong(tmp_path: Path) -> 
     assert run("check", "--config", config).returncode == 2
 
 
+def test_check_finds_routes_sound_tells_unknown_plans_or_says_what_is_wrong(tmp_path: Path) -> None:
+    routes = write(tmp_path / "routes.yaml", "routes: comments\ntypes:\n  comment.published: {plans: [scren]}\n")
+    said = output("check", "--routes", routes)
+    assert "routes comments: 1 types, sound" in said
+    assert "no flow here has (did you mean 'screen'?" in said
+    write(tmp_path / "routes.yaml", "routes: comments\ntypes:\n  comment.published: {plans: [screen], tier: urgnt}\n")
+    refused = run("check", "--routes", routes)
+    assert refused.returncode == 2
+    assert "routes.yaml:3: tier: is 'urgnt' (did you mean 'urgent'?" in refused.stderr
+
+
 def test_settings_say_where_they_come_from(tmp_path: Path) -> None:
     config = write(tmp_path / "gristmill.toml", "[engine]\ncount = 3\n")
     words = [line.split() for line in output("config", "explain", "--config", config).splitlines()]

@@ -10,7 +10,10 @@ from cyclopts import App, Parameter
 
 from gristmill.cli.app import EXIT_OK
 from gristmill.cli.options import ConfigFile, FlowFiles, StateDir, as_texts, load
+from gristmill.engine.messages.core.routes import RoutingTable
+from gristmill.engine.messages.definitions.reader import read_routes
 from gristmill.intake.sources.catalogue import read_folder
+from gristmill.plans.names import advise_known
 from gristmill.runtime.composition.flows import load_flows
 from gristmill.runtime.composition.resources import find_providers, refuse_missing
 from gristmill.runtime.settings_sources import Explained
@@ -27,10 +30,14 @@ def check(
         tuple[Path, ...],
         Parameter(help="Rule file of the flow `screen`; may be repeated.", negative="", show_default=False),
     ] = (),
+    routes: Annotated[
+        tuple[Path, ...],
+        Parameter(help="File of routes of records by their type; may be repeated.", negative="", show_default=False),
+    ] = (),
     state: StateDir = None,
     config: ConfigFile = None,
 ) -> int:
-    """Check settings, flows, Sources and rule files without starting anything.
+    """Check settings, flows, Sources, rule files and routes without starting anything.
 
     Exit code 0: sound. 2: the message names what is wrong.
     """
@@ -39,14 +46,20 @@ def check(
     refuse_missing(registry, find_providers())
     for path in rules:
         _check_rules(path)
+    files = [read_routes(path.read_text("utf-8", "replace"), file=str(path)) for path in routes]
+    strangers = RoutingTable(files).plans() - registry.plans.keys()
     sources = read_folder(loaded.settings.sources.paths)
     print(f"settings: {len(loaded.origins)} set, the rest by default")
     for each in registry.flows:
         print(f"flow {each.name}: {len(each.plans)} plans, {len(each.generators)} generators")
     for path in rules:
         print(f"rules {path}: sound")
+    for file in files:
+        print(f"routes {file.business}: {len(file.routes)} types, sound")
     for source in sources:
         print(f"source {source.definition.address}: {len(source.rules)} fields, sound")
+    for plan in sorted(strangers):
+        print(f"note: routes name the plan {plan!r}, which no flow here has ({advise_known(plan, registry.plans)})")
     for warning in registry.warnings:
         print(f"note: {warning}")
     print("all sound")
