@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from gristmill.adapters.local_host import OwnerLock, RunningMarks
-from gristmill.adapters.redis import RedisLog, RedisOutlet, RedisServer, RedisTarget
+from gristmill.adapters.redis import RedisCache, RedisLog, RedisOutlet, RedisServer, RedisTarget
+from gristmill.ports.cache import Cache
 from gristmill.ports.front import Inlet
 from gristmill.testing.clock import FakeClock
 from gristmill.testing.contracts import (
     Backend,
+    CacheContract,
     InletContract,
     KeyOrderContract,
     LogContract,
@@ -130,3 +132,11 @@ class TestRedisInlet(_Redis, InletContract):
 
 class TestRedisOutlet(_Redis, OutletContract):
     pass
+
+
+class TestRedisCache(_Redis, CacheContract):
+    @pytest.fixture
+    async def cache(self, backend: Backend, process: RedisProcess, clock: FakeClock) -> AsyncIterator[Cache]:
+        server = RedisServer(RedisTarget(url=process.url))
+        yield RedisCache(server, clock, is_server_time=False)
+        await server.close()

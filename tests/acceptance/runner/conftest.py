@@ -11,7 +11,7 @@ from gristmill.ports.log import Log
 from gristmill.testing.redis_server import RedisProcess
 from tests.on_kafka.backends import require_kafka, start_broker
 from tests.redis_servers import program_or_skip
-from tests.runners import KafkaPlaces, Places, RedisPlaces, SqlitePlaces
+from tests.runners.places import KafkaPlaces, Places, RedisPlaces, SqlitePlaces
 
 KAFKA = pytest.param("kafka", marks=pytest.mark.cluster)
 EVERYWHERE = ("sqlite", "redis", KAFKA)

@@ -13,7 +13,8 @@ from gristmill.adapters.redis import RedisCache, RedisServer, RedisTarget
 from gristmill.domain.errors import StaleRead
 from gristmill.engine.named_lease import NamedLease
 from gristmill.ports.cache import Cache
-from tests.runners import Places, RedisPlaces, SqlitePlaces, until
+from tests.runners.driving import until
+from tests.runners.places import Places, RedisPlaces, SqlitePlaces
 
 TTL_MS = 600
 

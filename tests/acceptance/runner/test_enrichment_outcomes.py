@@ -16,7 +16,8 @@ from gristmill.domain.outcome import Done, Fail, Retry
 from gristmill.engine.runner import Runner, RunnerMetrics, RunnerSettings
 from gristmill.ports.handling import Handling
 from gristmill.ports.log import Log
-from tests.runners import Places, Script, append, driving, has_nothing_left, until
+from tests.runners.driving import Script, append, driving, has_nothing_left, until
+from tests.runners.places import Places
 
 
 async def test_AC_EN_013_a_group_that_stands_still_delays_no_other(places: Places, log: Log) -> None:
@@ -77,15 +78,15 @@ async def test_AC_EN_018_failing_records_do_not_starve_good_ones(places: Places,
 @pytest.mark.parametrize("places", ["sqlite"], indirect=True)
 async def test_AC_EN_019_a_group_that_may_retry_needs_a_budget(log: Log) -> None:
     with pytest.raises(ConfigError, match=r"attempts of group 'g', whose handler may retry: 0 \(allow at least 1 run"):
-        Runner(log, "t", "g", Script(), RunnerSettings(attempts=0), SystemClock(), "me")
+        Runner(log, "t", "g", Script(), RunnerSettings(attempts=0), clock=SystemClock(), owner="me")
     Runner(
         log,
         "t",
         "g",
         Script(),
         RunnerSettings(attempts=0, may_retry=False),
-        SystemClock(),
-        "me",
+        clock=SystemClock(),
+        owner="me",
         metrics=RunnerMetrics(CollectorRegistry()),
     )
 

@@ -20,18 +20,8 @@ from gristmill.ports.log import Log
 from gristmill.ports.state import State
 from gristmill.testing.cut_proxy import CutProxy
 from gristmill.testing.redis_server import RedisProcess
-from tests.runners import (
-    KafkaPlaces,
-    Places,
-    RedisPlaces,
-    Script,
-    SqlitePlaces,
-    append,
-    driving,
-    has_nothing_left,
-    result_of,
-    until,
-)
+from tests.runners.driving import Script, append, driving, has_nothing_left, result_of, until
+from tests.runners.places import KafkaPlaces, Places, RedisPlaces, SqlitePlaces
 
 LEASE_MS = 1_000
 SHORT = {"lease_ms": LEASE_MS, "workers": 1}

@@ -22,8 +22,9 @@ from gristmill.domain.ids import ItemId
 from gristmill.domain.log import Delivery, NewRecord
 from gristmill.ports.handling import Handling
 from gristmill.ports.log import Log
-from tests.runner_process import Order
-from tests.runners import KafkaPlaces, Places, RedisPlaces, append, driving, has_nothing_left, result_of, until
+from tests.runners.driving import append, driving, has_nothing_left, result_of, until
+from tests.runners.places import KafkaPlaces, Places, RedisPlaces
+from tests.runners.process import Order
 
 ROOT = Path(__file__).parents[3]
 ENDED_WITHIN_S = 30.0
@@ -37,7 +38,10 @@ class RunnerProcess:
         text = msgspec.json.encode(order).decode()
         with self._output.open("wb") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.runner_process", text], cwd=ROOT, stdout=output, stderr=subprocess.DEVNULL
+                [sys.executable, "-m", "tests.runners.process", text],
+                cwd=ROOT,
+                stdout=output,
+                stderr=subprocess.DEVNULL,
             )
 
     @property

@@ -16,7 +16,8 @@ from gristmill.engine.runner.lag import LagPoll
 from gristmill.engine.runner.metrics import LagMetrics
 from gristmill.ports.handling import Handling
 from gristmill.ports.log import Log
-from tests.runners import Places, append, driving, has_nothing_left, until
+from tests.runners.driving import append, driving, has_nothing_left, until
+from tests.runners.places import Places
 
 TRACE_ID = "0af7651916cd43dd8448eb211c80319c"
 

@@ -25,8 +25,7 @@ from gristmill.engine.runner import Runner, RunnerMetrics
 from gristmill.engine.wake import wait_first
 from gristmill.ports.cache import Cache
 from gristmill.ports.clock import Clock, Random
-from gristmill.ports.key_order import KeyOrder
-from gristmill.ports.log import Log
+from gristmill.ports.log import KeyOrder, Log
 
 __all__ = ["GROUP", "MessageService"]
 
@@ -150,8 +149,8 @@ class MessageService:
             GROUP,
             self._calling.handle,
             settings,
-            self._clock,
-            self._owner,
+            clock=self._clock,
+            owner=self._owner,
             metrics=self._runner_metrics,
         )
         await runner.run(until)

@@ -51,7 +51,7 @@ class World:
     def runner(self, handler: Handler, **settings: Any) -> Runner:
         log: Any = self
         metrics = RunnerMetrics(self.registry)
-        return Runner(log, "t", "g", handler, RunnerSettings(**settings), self.clock, "me", metrics=metrics)
+        return Runner(log, "t", "g", handler, RunnerSettings(**settings), clock=self.clock, owner="me", metrics=metrics)
 
     @asynccontextmanager
     async def driven(self, handler: Handler, **settings: Any) -> AsyncIterator[asyncio.Task[None]]:

@@ -42,7 +42,7 @@ class Counted:
 def service_of(log: Counted, clock: FakeClock, handler: object) -> RunnerService:
     groups = [DrivenGroup("t", name, handler) for name in ("a", "b")]  # type: ignore[arg-type]
     metrics = RunnerMetrics(CollectorRegistry())
-    return RunnerService("runners", log, groups, clock, "me", metrics=metrics)  # type: ignore[arg-type]
+    return RunnerService("runners", log, groups, clock=clock, owner="me", metrics=metrics)  # type: ignore[arg-type]
 
 
 def count_down(service: RunnerService) -> int:

@@ -1,4 +1,4 @@
-"""A process with one Runner, for tests that stop, freeze and count it: `python -m tests.runner_process '<json>'`.
+"""A process with one Runner, for tests that stop, freeze and count it: `python -m tests.runners.process '<json>'`.
 
 It writes one line for every record that its handler begins, and ends with the signal SIGTERM.
 """
@@ -23,7 +23,7 @@ from gristmill.adapters.sqlite import SqliteStore
 from gristmill.engine.runner import Runner, RunnerSettings
 from gristmill.ports.handling import Handling
 from gristmill.ports.log import Log
-from tests.runners import result_of
+from tests.runners.driving import result_of
 
 
 class Order(msgspec.Struct):
@@ -87,7 +87,7 @@ async def run(order: Order) -> None:
         log = RedisLog(RedisServer(RedisTarget(url=order.redis_url)), clock)
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    await Runner(log, "t", "g", Work(order, store), order.settings, clock, owner).run(stop)
+    await Runner(log, "t", "g", Work(order, store), order.settings, clock=clock, owner=owner).run(stop)
     if log is not store.log:
         await log.close()  # type: ignore[attr-defined]
     await store.close()
