@@ -27,8 +27,7 @@ from gristmill.engine.messages.service import GROUP, MessageService
 from gristmill.engine.messages.settings import MessageSettings
 from gristmill.engine.runner import RunnerMetrics
 from gristmill.ports.cache import Cache
-from gristmill.ports.key_order import KeyOrder
-from gristmill.ports.log import Log
+from gristmill.ports.log import KeyOrder, Log
 
 LOOK_AGAIN_S = 0.05
 QUICK = MessageSettings(

@@ -17,7 +17,7 @@ from gristmill.domain.log import (
 )
 from gristmill.domain.steering import PartitionLag, SeekTo, Sought
 
-__all__ = ["Log", "RECORDS_PER_CALL_MAX", "RECORD_BYTES_MAX"]
+__all__ = ["KeyOrder", "Log", "RECORDS_PER_CALL_MAX", "RECORD_BYTES_MAX"]
 
 RECORDS_PER_CALL_MAX = 10_000
 RECORD_BYTES_MAX = 8 * 1024 * 1024
@@ -148,4 +148,19 @@ class Log(Protocol):
 
     async def wait(self, topics: Sequence[str], *, timeout_ms: int) -> None:
         """Return when one of the topics may have claimable records, or after `timeout_ms`. May return early."""
+        ...
+
+
+class KeyOrder(Protocol):
+    """A log that can tell whether the turn of a record has come; `key_order` makes that needless.
+
+    All methods raise `Unavailable` when they cannot be answered.
+    """
+
+    async def has_open_before(self, topic: str, group: str, *, key: str, offset: int) -> bool:
+        """Whether the group is not done with a record of this key at a lower offset.
+
+        It is asked for a record that the group has claimed. A record is open while it is leased, by whomever, and while
+        it waits; a dead letter is not. The answer False stays true: whoever got it may begin.
+        """
         ...

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable
 
 from gristmill.domain.log import Delivery
-from gristmill.ports.key_order import KeyOrder
+from gristmill.ports.log import KeyOrder
 
 __all__ = ["KeyTurns"]
 

@@ -7,8 +7,7 @@ from typing import cast
 import pytest
 
 from gristmill.domain.log import Diagnosis, NewRecord
-from gristmill.ports.key_order import KeyOrder
-from gristmill.ports.log import Log
+from gristmill.ports.log import KeyOrder, Log
 from gristmill.testing.clock import FakeClock
 from gristmill.testing.contracts.backend import LEASE_MS, Contract, claim
 
@@ -16,7 +15,7 @@ __all__ = ["KeyOrderContract"]
 
 
 class KeyOrderContract(Contract):
-    """See `ports.key_order.KeyOrder`."""
+    """See `ports.log.KeyOrder`."""
 
     @pytest.fixture
     def order(self, log: Log) -> KeyOrder:
