@@ -25,6 +25,7 @@ from gristmill.domain.ids import IDS_PER_DAY, ItemId, compute_run_id
 from gristmill.domain.item import Item
 from gristmill.domain.log import Diagnosis
 from gristmill.domain.run import Effect, Event
+from gristmill.domain.upkeep.closing import Closing
 from gristmill.domain.upkeep.retention import RetentionRules
 from gristmill.testing.clock import FakeClock
 from gristmill.testing.contracts.backend import claim, records
@@ -135,6 +136,25 @@ async def test_the_record_of_an_open_letter_stays_until_somebody_has_decided(sto
     await store.log.accept([delivery.lease])
     assert await sweep(store) == {"log": 1}
     assert await sweep(store, letters_ms=DAY_MS // 2) == {"dead": 1}
+
+
+async def test_what_was_done_with_letters_goes_with_the_age_of_closed_ones(store: SqliteStore) -> None:
+    for days in (40, 20):
+        at_ms = NOW_MS - days * DAY_MS
+        closing = Closing(
+            kind="dropped",
+            at_ms=at_ms,
+            actor="eve",
+            dead_letter_id=1,
+            topic="t",
+            group="g",
+            offset=1,
+            diagnosis=DIAGNOSIS,
+        )
+        await store.closings.add([closing])
+    assert await sweep(store, letters_ms=0) == {}
+    assert await sweep(store) == {"closing": 1}
+    assert [one.at_ms for one in await store.closings.before(None, limit=9)] == [NOW_MS - 20 * DAY_MS]
 
 
 async def test_the_records_of_an_input_stay_for_its_output(store: SqliteStore, path: Path) -> None:
