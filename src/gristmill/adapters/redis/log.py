@@ -229,11 +229,11 @@ class RedisLog:
 
     async def seek(self, topic: str, group: str, to: SeekTo, *, is_preview: bool = False) -> Sought:
         """Have the group get every record from a place on and none below, but for those under a lease."""
-        moved = await self._seeking.seek(topic, group, to, now=self._now(), is_preview=is_preview)
+        again, skipped = await self._seeking.seek(topic, group, to, now=self._now(), is_preview=is_preview)
         if not is_preview:
             self._ring([topic])
             await self._server.do("PUBLISH", self._channel, topic)
-        return Sought(moved.again, moved.skipped, (await self.lag(topic, group)).in_flight)
+        return Sought(again, skipped, (await self.lag(topic, group)).in_flight)
 
     async def end(self, topic: str) -> int:
         """Return the number of records ever appended to the topic."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from gristmill.adapters.redis.letters import RedisLetters
 from gristmill.adapters.redis.places import KeyNames, offset_of, place_of
 from gristmill.adapters.redis.records import stored_of
@@ -16,13 +14,6 @@ __all__ = ["RedisSeeking"]
 LETTERS_PER_READ = 1_000
 
 
-class Moved(msgspec.Struct):
-    """Entries that were moved, or would be."""
-
-    again: int = 0
-    skipped: int = 0
-
-
 class RedisSeeking:
     """Seeks in the topics of one prefix."""
 
@@ -31,14 +22,14 @@ class RedisSeeking:
         self._names = names
         self._letters = letters
 
-    async def seek(self, topic: str, group: str, to: SeekTo, *, now: str, is_preview: bool) -> Moved:
-        """Move a group, or count what that would do."""
+    async def seek(self, topic: str, group: str, to: SeekTo, *, now: str, is_preview: bool) -> tuple[int, int]:
+        """Move a group, or count what that would do; return how many entries come again, and how many are skipped."""
         first = await self._find_first(topic, to)
         spared = await self._spared(topic, group)
         ahead = await self._go_over(topic, group, "ahead", first, now=now, is_preview=is_preview)
         waiting = await self._go_over(topic, group, "waiting", first, now=now, is_preview=is_preview)
         again = await self._go_over(topic, group, "again", first, now=now, is_preview=is_preview, spared=spared)
-        return Moved(again=again, skipped=ahead + waiting)
+        return again, ahead + waiting
 
     async def _go_over(
         self, topic: str, group: str, what: str, first: str, *, now: str, is_preview: bool, spared: tuple[str, ...] = ()
