@@ -32,8 +32,7 @@ class Chains:
 
     def links(self, queue: QueueNumber) -> Sequences:
         """Return the column that holds the links of a queue."""
-        links: Sequences = self._ring.hot["prev_video" if queue == VIDEOS else "prev"]
-        return links
+        return self._ring.prev_video if queue == VIDEOS else self._ring.prev
 
     def link(self, sequences: Sequences, authors: Rows, queue: QueueNumber) -> tuple[int, Sequences]:
         """Put items into a queue; they are sorted by time and id, oldest first.
@@ -57,7 +56,7 @@ class Chains:
         links, ring, key = self.links(queue), self._ring, self._key(sequence)
         newer, at, held = -1, int(self._authors.heads[author, queue]), 0
         while ring.is_alive_one(at) and self._key(at) > key:
-            held += not int(ring.hot["flags"][ring.row(at)]) & IS_DELETED
+            held += not int(ring.flags[ring.row(at)]) & IS_DELETED
             if held >= self._cap:
                 return False
             newer, at = at, int(links[ring.row(at)])
@@ -93,7 +92,7 @@ class Chains:
         ring = self._ring
         rows, head_rows = ring.rows(sequences), ring.rows(heads)
         created, head_created = ring.created_ms(rows), ring.created_ms(head_rows)
-        is_older = ring.hot["item"][rows] < ring.hot["item"][head_rows]
+        is_older = ring.items[rows] < ring.items[head_rows]
         is_late: NDArray[np.bool_] = ring.is_alive(heads) & (
             (created < head_created) | ((created == head_created) & is_older)
         )
@@ -118,5 +117,5 @@ class Chains:
             self.links(queue)[self._ring.row(newer)] = at
 
     def _key(self, sequence: int) -> Key:
-        hot = self._ring.hot[self._ring.row(sequence)]
-        return int(hot["seconds"]) * 1_000 + int(hot["ms"]), int(hot["item"])
+        ring, row = self._ring, self._ring.row(sequence)
+        return int(ring.seconds[row]) * 1_000 + int(ring.ms[row]), int(ring.items[row])

@@ -8,14 +8,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gristmill.recent.core.answer import ITEM_ROW, ItemRows
-from gristmill.recent.core.event import EventRows, Flag
+from gristmill.recent.core.event import EventRows
 from gristmill.recent.core.limits import StoreLimits
 from gristmill.recent.core.request import Ids, Query
 from gristmill.recent.engine.authors import ORIGINALS, QUEUES, SECONDARY, VIDEOS, Authors
 from gristmill.recent.engine.chains import Chains
 from gristmill.recent.engine.engine import Counts, Found, Held, Removed, Sizes
 from gristmill.recent.engine.index import Rows
-from gristmill.recent.engine.ring import BOTH, IS_DELETED, IS_HIDDEN, IS_IN_VIDEO, ItemRing, Sequences
+from gristmill.recent.engine.ring import (
+    BOTH,
+    IS_DELETED,
+    IS_HIDDEN,
+    IS_IN_VIDEO,
+    IS_REPOST,
+    IS_VIDEO,
+    ROW_BYTES,
+    ItemRing,
+    Sequences,
+)
 from gristmill.recent.engine.tombs import Tombstones
 from gristmill.recent.engine.videos import VideoQueue
 from gristmill.recent.engine.walk import Walk
@@ -56,7 +66,7 @@ class NumpyEngine:
         """Remove items and remember that they were deleted."""
         rows = self._ring.ids.find(ids)
         rows = rows[rows >= 0]
-        hidden = self._ring.hot["item"][rows[(self._ring.hot["flags"][rows] & IS_HIDDEN) != 0]]
+        hidden = self._ring.items[rows[(self._ring.flags[rows] & IS_HIDDEN) != 0]]
         self._remove(rows)
         return Removed(hidden, [("tombstones_evicted", self._tombs.add(ids, expires_ms))])
 
@@ -69,10 +79,10 @@ class NumpyEngine:
         [row] = self._ring.find(np.array([item], np.uint64), cutoff_ms=cutoff_ms)
         if row < 0:
             return False
-        hot = self._ring.hot
+        ring = self._ring
         if hide is not None:
-            hot["flags"][row] = (int(hot["flags"][row]) & ~IS_HIDDEN) | (IS_HIDDEN if hide else 0)
-        hot["labels"][row] = (int(hot["labels"][row]) | set) & ~clear
+            ring.flags[row] = (int(ring.flags[row]) & ~IS_HIDDEN) | (IS_HIDDEN if hide else 0)
+        ring.labels[row] = (int(ring.labels[row]) | set) & ~clear
         return True
 
     def latest(self, query: Query, *, now_ms: int, is_over: Callable[[], bool]) -> Found:
@@ -136,8 +146,7 @@ class NumpyEngine:
     def sizes(self) -> Sizes:
         """Return what is held."""
         ring, authors, tombs = self._ring, self._authors, self._tombs
-        row_bytes = ring.hot.itemsize + ring.cold.itemsize
-        bytes_ = ring.count * row_bytes + ring.ids.nbytes + authors.count * 32 + authors.index.nbytes + tombs.count * 16
+        bytes_ = ring.count * ROW_BYTES + ring.ids.nbytes + authors.count * 32 + authors.index.nbytes + tombs.count * 16
         originals, secondary, videos = self._totals
         return Sizes(ring.ids.live, ring.count, authors.count, tombs.count, originals, secondary, videos, bytes_)
 
@@ -179,20 +188,20 @@ class NumpyEngine:
 
     def _update(self, rows: Rows, items: EventRows) -> tuple[int, int]:
         """Change flags and tags of items that are known; return how many differed and how many became videos late."""
-        hot, cold = self._ring.hot, self._ring.cold
-        is_plain_repost = (items["flags"] & BOTH) == Flag.REPOST
+        ring = self._ring
+        is_plain_repost = (items["flags"] & BOTH) == IS_REPOST
         related = np.where(is_plain_repost, items["source_item"], items["answered_item"])
-        video = np.uint16(Flag.VIDEO)
+        video = np.uint16(IS_VIDEO)
         differs = (
-            (hot["tag"][rows] != items["tag"])
-            | ((hot["flags"][rows] & (BOTH | video)) != (items["flags"] & (BOTH | video)))
-            | (cold["item"][rows] != related)
-            | (cold["conversation"][rows] != items["conversation"])
+            (ring.tags[rows] != items["tag"])
+            | ((ring.flags[rows] & (BOTH | video)) != (items["flags"] & (BOTH | video)))
+            | (ring.related_items[rows] != related)
+            | (ring.conversations[rows] != items["conversation"])
         )
         rows, items = rows[differs], items[differs]
-        hot["tag"][rows] = items["tag"]
-        turned = rows[(hot["flags"][rows] & video) != (items["flags"] & video)]
-        hot["flags"][turned] ^= video
+        ring.tags[rows] = items["tag"]
+        turned = rows[(ring.flags[rows] & video) != (items["flags"] & video)]
+        ring.flags[turned] ^= video
         spliced, change = self._videos.on_turned(self._ring.sequences(turned))
         self._totals[VIDEOS] += change
         return len(rows), spliced
@@ -210,7 +219,7 @@ class NumpyEngine:
 
     def _let_go(self, sequences: Sequences) -> None:
         rows = self._ring.rows(sequences)
-        flags = self._ring.hot["flags"][rows]
+        flags = self._ring.flags[rows]
         self._remove(rows[(flags & IS_DELETED) == 0])
         self._ring.advance(sequences)
         for queue in QUEUES:
@@ -218,12 +227,12 @@ class NumpyEngine:
             is_needed = self._ring.is_alive(self._chains.links(queue)[rows])
             is_in = (flags & IS_IN_VIDEO) != 0 if queue == VIDEOS else ((flags & BOTH) != 0) == (queue == SECONDARY)
             for place in np.flatnonzero(is_needed & is_in).tolist():
-                self._chains.unlink(int(sequences[place]), int(self._ring.hot["author"][rows[place]]), queue)
+                self._chains.unlink(int(sequences[place]), int(self._ring.authors[rows[place]]), queue)
 
     def _remove(self, rows: Rows) -> None:
         """Take items out of the index and out of the counts; their links stay until they leave the ring."""
-        flags = self._ring.hot["flags"][rows]
-        authors = self._ring.hot["author"][rows].astype(np.int64)
+        flags = self._ring.flags[rows]
+        authors = self._ring.authors[rows].astype(np.int64)
         is_secondary = (flags & BOTH) != 0
         for queue, chosen in ((ORIGINALS, ~is_secondary), (SECONDARY, is_secondary), (VIDEOS, flags & IS_IN_VIDEO > 0)):
             self._authors.add_counts(authors[chosen], queue, -1)
@@ -235,15 +244,15 @@ class NumpyEngine:
         self._mark_deleted(self._ring.rows(sequences))
 
     def _mark_deleted(self, rows: Rows) -> None:
-        self._ring.ids.remove(self._ring.hot["item"][rows], rows)
-        self._ring.hot["flags"][rows] |= np.uint16(IS_DELETED)
+        self._ring.ids.remove(self._ring.items[rows], rows)
+        self._ring.flags[rows] |= np.uint16(IS_DELETED)
 
     def _trim(self, author: int, queue: int) -> int:
         """Remove what lies deeper in a queue than the cap; from the queue of videos it is only taken out."""
         number = QUEUES[queue]
         entries = np.array(self._chains.entries(author, number), np.uint32)
         rows = self._ring.rows(entries)
-        rows = rows[(self._ring.hot["flags"][rows] & IS_DELETED) == 0][self._limits.cap :]
+        rows = rows[(self._ring.flags[rows] & IS_DELETED) == 0][self._limits.cap :]
         if number != VIDEOS:
             self._remove(rows)
             return len(rows)
@@ -252,21 +261,27 @@ class NumpyEngine:
         return 0
 
     def _describe(self, sequences: Sequences) -> ItemRows:
-        rows = self._ring.rows(sequences)
-        hot, cold, found = self._ring.hot[rows], self._ring.cold[rows], np.zeros(len(rows), ITEM_ROW)
-        found["item"], found["author"], found["at_ms"] = (
-            hot["item"],
-            self._authors.ids[hot["author"]],
-            self._ring.created_ms(rows),
+        ring = self._ring
+        rows = ring.rows(sequences)
+        found, flags = np.zeros(len(rows), ITEM_ROW), ring.flags[rows]
+        found["item"], found["at_ms"], found["author"] = ring.items[rows], ring.created_ms(rows), self._authors_of(rows)
+        found["labels"], found["tag"], found["conversation"] = (
+            ring.labels[rows],
+            ring.tags[rows],
+            ring.conversations[rows],
         )
-        found["labels"], found["tag"], found["conversation"] = hot["labels"], hot["tag"], cold["conversation"]
-        found["flags"] = hot["flags"] & (BOTH | int(Flag.VIDEO) | IS_HIDDEN)
-        is_source = (hot["flags"] & BOTH) == Flag.REPOST
-        found["source_item"] = np.where(is_source, cold["item"], 0)
-        found["source_author"] = np.where(is_source, cold["author"], 0)
-        found["answered_item"] = np.where(is_source, 0, cold["item"])
-        found["answered_author"] = np.where(is_source, 0, cold["author"])
-        for place in np.flatnonzero((hot["flags"] & BOTH) == BOTH).tolist():
-            source = self._ring.sources[int(sequences[place])]
-            found["source_item"][place], found["source_author"][place] = source
+        found["flags"] = flags & (BOTH | IS_VIDEO | IS_HIDDEN)
+        items, authors = ring.related_items[rows], ring.related_authors[rows]
+        is_source = (flags & BOTH) == IS_REPOST
+        found["source_item"], found["source_author"] = np.where(is_source, items, 0), np.where(is_source, authors, 0)
+        found["answered_item"], found["answered_author"] = (
+            np.where(is_source, 0, items),
+            np.where(is_source, 0, authors),
+        )
+        for place in np.flatnonzero((flags & BOTH) == BOTH).tolist():
+            found["source_item"][place], found["source_author"][place] = ring.sources[int(sequences[place])]
         return found
+
+    def _authors_of(self, rows: Rows) -> Ids:
+        ids: Ids = self._authors.ids[self._ring.authors[rows]]
+        return ids

@@ -12,14 +12,26 @@ from numpy.typing import NDArray
 from gristmill.recent.core.event import EventRows, Flag
 from gristmill.recent.engine.index import Index, Keys, Rows
 
-__all__ = ["BOTH", "IS_DELETED", "IS_HIDDEN", "IS_IN_VIDEO", "ItemRing", "Sequences"]
+__all__ = [
+    "BOTH",
+    "IS_DELETED",
+    "IS_HIDDEN",
+    "IS_IN_VIDEO",
+    "IS_REPLY",
+    "IS_REPOST",
+    "IS_VIDEO",
+    "ROW_BYTES",
+    "ItemRing",
+    "Sequences",
+]
 
 Sequences = NDArray[np.uint32]
 
+IS_REPLY, IS_REPOST, IS_VIDEO = int(Flag.REPLY), int(Flag.REPOST), int(Flag.VIDEO)
 IS_IN_VIDEO, IS_HIDDEN, IS_DELETED = 8, 16, 32
-"""Bits of an item beside those of `Flag`."""
+"""Bits of an item: those of `Flag` first."""
 
-BOTH = int(Flag.REPLY | Flag.REPOST)
+BOTH = IS_REPLY | IS_REPOST
 SEQUENCE_MASK = 2**32 - 1
 
 HOT = np.dtype(
@@ -41,15 +53,29 @@ HOT = np.dtype(
 COLD = np.dtype([("item", "<u8"), ("author", "<u8"), ("conversation", "<u8")])
 """Answered item and author; of a repost that answers nobody, source item and author."""
 
+ROW_BYTES = HOT.itemsize + COLD.itemsize
+
 
 class ItemRing:
     """The rows, and which of them are alive. Memory is reserved at once and touched as items come."""
 
     def __init__(self, items_max: int) -> None:
         self.size = 1 << max(0, items_max - 1).bit_length()
-        self.hot = np.zeros(self.size, HOT)
-        self.cold = np.zeros(self.size, COLD)
-        self.ids = Index(lambda rows: self.hot["item"][rows])
+        hot, cold = np.zeros(self.size, HOT), np.zeros(self.size, COLD)
+        # Columns are views into the rows: to gather whole rows at once takes numpy a hundred times as long.
+        self.items: Keys = hot["item"]
+        self.seconds: NDArray[np.uint32] = hot["seconds"]
+        self.ms: NDArray[np.uint16] = hot["ms"]
+        self.authors: NDArray[np.uint32] = hot["author"]
+        self.prev: Sequences = hot["prev"]
+        self.prev_video: Sequences = hot["prev_video"]
+        self.flags: NDArray[np.uint16] = hot["flags"]
+        self.labels: NDArray[np.uint16] = hot["labels"]
+        self.tags: NDArray[np.uint8] = hot["tag"]
+        self.related_items: Keys = cold["item"]
+        self.related_authors: Keys = cold["author"]
+        self.conversations: Keys = cold["conversation"]
+        self.ids = Index(lambda rows: self.items[rows])
         self.sources: dict[int, tuple[int, int]] = {}
         """By sequence number: the source of items that are reply and repost at once."""
         self.tail = 0
@@ -91,8 +117,7 @@ class ItemRing:
 
     def created_ms(self, rows: Rows) -> NDArray[np.int64]:
         """Return when the items of rows were created."""
-        hot = self.hot[rows]
-        created: NDArray[np.int64] = hot["seconds"].astype(np.int64) * 1_000 + hot["ms"]
+        created: NDArray[np.int64] = self.seconds[rows].astype(np.int64) * 1_000 + self.ms[rows]
         return created
 
     def find(self, keys: Keys, *, cutoff_ms: int) -> Rows:
@@ -106,15 +131,14 @@ class ItemRing:
         """Write new items behind the head, and return their sequence numbers; the caller has made room."""
         sequences = (self.head + np.arange(len(items))).astype(np.uint32)
         rows = self.rows(sequences)
-        hot, cold = np.zeros(len(items), HOT), np.zeros(len(items), COLD)
-        hot["item"], hot["tag"], hot["flags"], hot["author"] = items["item"], items["tag"], items["flags"], authors
-        hot["seconds"], hot["ms"] = items["at_ms"] // 1_000, items["at_ms"] % 1_000
-        hot["prev"] = hot["prev_video"] = self.none
-        is_plain_repost = (items["flags"] & BOTH) == Flag.REPOST
-        cold["item"] = np.where(is_plain_repost, items["source_item"], items["answered_item"])
-        cold["author"] = np.where(is_plain_repost, items["source_author"], items["answered_author"])
-        cold["conversation"] = items["conversation"]
-        self.hot[rows], self.cold[rows] = hot, cold
+        self.items[rows], self.tags[rows], self.flags[rows] = items["item"], items["tag"], items["flags"]
+        self.seconds[rows], self.ms[rows] = items["at_ms"] // 1_000, items["at_ms"] % 1_000
+        self.authors[rows], self.labels[rows] = authors, 0
+        self.prev[rows] = self.prev_video[rows] = self.none
+        is_plain_repost = (items["flags"] & BOTH) == IS_REPOST
+        self.related_items[rows] = np.where(is_plain_repost, items["source_item"], items["answered_item"])
+        self.related_authors[rows] = np.where(is_plain_repost, items["source_author"], items["answered_author"])
+        self.conversations[rows] = items["conversation"]
         for place in np.flatnonzero((items["flags"] & BOTH) == BOTH).tolist():
             self.sources[int(sequences[place])] = (int(items["source_item"][place]), int(items["source_author"][place]))
         self.head = (self.head + len(items)) & SEQUENCE_MASK
@@ -125,6 +149,6 @@ class ItemRing:
         """Let go of the first rows; their items were taken out of the index."""
         if self.sources:
             rows = self.rows(sequences)
-            for sequence in sequences[(self.hot["flags"][rows] & BOTH) == BOTH].tolist():
+            for sequence in sequences[(self.flags[rows] & BOTH) == BOTH].tolist():
                 self.sources.pop(sequence, None)
         self.tail = (self.tail + len(sequences)) & SEQUENCE_MASK

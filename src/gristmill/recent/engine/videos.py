@@ -8,11 +8,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gristmill.recent.core.event import Flag
 from gristmill.recent.engine.authors import VIDEOS
 from gristmill.recent.engine.chains import Chains
 from gristmill.recent.engine.index import Rows
-from gristmill.recent.engine.ring import BOTH, IS_DELETED, IS_IN_VIDEO, ItemRing, Sequences
+from gristmill.recent.engine.ring import (
+    BOTH,
+    IS_DELETED,
+    IS_IN_VIDEO,
+    IS_REPLY,
+    IS_REPOST,
+    IS_VIDEO,
+    ItemRing,
+    Sequences,
+)
 
 __all__ = ["VideoQueue"]
 
@@ -35,23 +43,21 @@ class VideoQueue:
         """Look at new items, sorted by time and id; return how many became videos, and how many of them late."""
         ring = self._ring
         rows = ring.rows(sequences)
-        flags = ring.hot["flags"][rows]
-        is_video = (flags & (Flag.VIDEO | Flag.REPLY)) == Flag.VIDEO
-        is_video |= self._has_video_source(sequences, rows, (flags & BOTH) == Flag.REPOST, cutoff_ms=cutoff_ms)
+        flags = ring.flags[rows]
+        is_video = (flags & (IS_VIDEO | IS_REPLY)) == IS_VIDEO
+        is_video |= self._has_video_source(sequences, rows, (flags & BOTH) == IS_REPOST, cutoff_ms=cutoff_ms)
         linked, spliced = self._link(sequences[is_video])
         if self._waiting:
-            late = self._take_waiting(
-                ring.hot["item"][rows[(flags & (Flag.VIDEO | Flag.REPLY)) == Flag.VIDEO]].tolist()
-            )
+            late = self._take_waiting(ring.items[rows[(flags & (IS_VIDEO | IS_REPLY)) == IS_VIDEO]].tolist())
             more, _ = self._link(late)
             return linked + more, spliced + more
         return linked, spliced
 
     def on_turned(self, sequences: Sequences) -> tuple[int, int]:
         """Look at items that have become a video or are none any more; returns how many were put in, and the change."""
-        flags = self._ring.hot["flags"][self._ring.rows(sequences)]
-        is_plain, is_in = (flags & Flag.REPLY) == 0, (flags & IS_IN_VIDEO) != 0
-        is_video = (flags & Flag.VIDEO) != 0
+        flags = self._ring.flags[self._ring.rows(sequences)]
+        is_plain, is_in = (flags & IS_REPLY) == 0, (flags & IS_IN_VIDEO) != 0
+        is_video = (flags & IS_VIDEO) != 0
         linked, _ = self._link(self._in_order(sequences[is_plain & is_video & ~is_in]))
         leaving = sequences[is_in & ~is_video]
         self.take_out(leaving)
@@ -61,10 +67,10 @@ class VideoQueue:
         """Take items out of the queue; they are held all the same."""
         for sequence in sequences.tolist():
             row = self._ring.row(sequence)
-            author = int(self._ring.hot["author"][row])
+            author = int(self._ring.authors[row])
             self._chains.unlink(sequence, author, VIDEOS)
             self._chains.count_out(author, VIDEOS)
-            self._ring.hot["flags"][row] &= ~np.uint16(IS_IN_VIDEO)
+            self._ring.flags[row] &= ~np.uint16(IS_IN_VIDEO)
 
     def take_forgotten(self) -> int:
         """Return how many reposts stopped waiting since it was asked last."""
@@ -76,11 +82,11 @@ class VideoQueue:
     ) -> NDArray[np.bool_]:
         has_source = np.zeros(len(rows), np.bool_)
         places = np.flatnonzero(is_repost)
-        wanted = self._ring.cold["item"][rows[places]]
+        wanted = self._ring.related_items[rows[places]]
         sources = self._ring.find(wanted, cutoff_ms=cutoff_ms)
         known = sources >= 0
-        source_flags = self._ring.hot["flags"][sources[known]]
-        has_source[places[known]] = (source_flags & (Flag.VIDEO | Flag.REPLY)) == Flag.VIDEO
+        source_flags = self._ring.flags[sources[known]]
+        has_source[places[known]] = (source_flags & (IS_VIDEO | IS_REPLY)) == IS_VIDEO
         for source, sequence in zip(wanted[~known].tolist(), sequences[places[~known]].tolist(), strict=True):
             self._waiting[source] = (*self._waiting.get(source, ()), sequence)
             self._count += 1
@@ -97,16 +103,16 @@ class VideoQueue:
             self._count -= len(waiting)
             found += [one for one in waiting if self._ring.is_alive_one(one)]
         sequences = np.array(found, np.uint32)
-        flags = self._ring.hot["flags"][self._ring.rows(sequences)]
+        flags = self._ring.flags[self._ring.rows(sequences)]
         return self._in_order(sequences[(flags & (IS_DELETED | IS_IN_VIDEO)) == 0])
 
     def _link(self, sequences: Sequences) -> tuple[int, int]:
         rows = self._ring.rows(sequences)
-        spliced, refused = self._chains.link(sequences, self._ring.hot["author"][rows].astype(np.int64), VIDEOS)
-        self._ring.hot["flags"][rows[~np.isin(sequences, refused)]] |= np.uint16(IS_IN_VIDEO)
+        spliced, refused = self._chains.link(sequences, self._ring.authors[rows].astype(np.int64), VIDEOS)
+        self._ring.flags[rows[~np.isin(sequences, refused)]] |= np.uint16(IS_IN_VIDEO)
         return len(sequences) - len(refused), spliced
 
     def _in_order(self, sequences: Sequences) -> Sequences:
         rows = self._ring.rows(sequences)
-        order: Rows = np.lexsort((self._ring.hot["item"][rows], self._ring.created_ms(rows)))
+        order: Rows = np.lexsort((self._ring.items[rows], self._ring.created_ms(rows)))
         return sequences[order]
