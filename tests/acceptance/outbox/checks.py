@@ -26,7 +26,7 @@ from gristmill.testing.contracts.outbox import outbox_rows
 from tests.apart.outboxes import open_state, publication, pump_of
 from tests.on_postgres.servers import fresh_server
 
-__all__ = ["ApartLog", "Group", "OutboxChecks", "SlowOutlet", "values_of"]
+__all__ = ["ApartLog", "Group", "OutboxChecks", "SlowOutlet", "claim", "values_of"]
 
 WITHIN_S = 60.0
 LEASE_MS = 30_000
