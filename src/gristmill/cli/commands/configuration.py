@@ -11,7 +11,7 @@ from cyclopts import App, Parameter
 from gristmill.cli.app import EXIT_OK
 from gristmill.cli.options import ConfigFile, FlowFiles, StateDir, as_texts, load
 from gristmill.engine.messages.core.routes import RoutingTable
-from gristmill.engine.messages.definitions.reader import read_routes
+from gristmill.engine.messages.definitions.catalogue import load_routes
 from gristmill.intake.sources.catalogue import read_folder
 from gristmill.plans.names import advise_known
 from gristmill.runtime.composition.flows import load_flows
@@ -46,7 +46,7 @@ def check(
     refuse_missing(registry, find_providers())
     for path in rules:
         _check_rules(path)
-    files = [read_routes(path.read_text("utf-8", "replace"), file=str(path)) for path in routes]
+    files = [load_routes(path) for path in routes]
     strangers = RoutingTable(files).plans() - registry.plans.keys()
     sources = read_folder(loaded.settings.sources.paths)
     print(f"settings: {len(loaded.origins)} set, the rest by default")
