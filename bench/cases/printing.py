@@ -39,4 +39,5 @@ def _describe(bench: str, name: str, figure: Figure) -> dict[str, object]:
         "ratio": round(ratio, 3),
         "runs": len(figure.runs),
         "spread": round((max(figure.runs) - min(figure.runs)) / value, 3),
+        **{name: round(seen, 3) for name, seen in figure.more.items()},
     }

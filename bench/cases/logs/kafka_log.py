@@ -1,7 +1,8 @@
-"""cycle.kafka: the log on a Kafka broker of its own, beside what the bare client does there.
+"""cycle.kafka, latency.kafka and idle.kafka: the log on a Kafka broker of its own, a cycle beside the bare client.
 
-Both read what was appended before the clock runs, 500 records of 500 bytes at a time: ours claims, which commits every
-start before a record is handed out, and accepts each; the bare client consumes and commits one offset a batch.
+In a cycle both read what was appended before the clock runs, 500 records of 500 bytes at a time: ours claims, which
+commits every start before a record is handed out, and accepts each; the bare client consumes and commits one offset a
+batch.
 """
 
 from __future__ import annotations
@@ -11,9 +12,13 @@ import gc
 import statistics
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from cases.figure import Figure
+from cases.logs.counting import RequestCounter
+from cases.logs.running import idle_figure, latency_figure, measure_idle, measure_latency
 from confluent_kafka import Consumer
 
 from gristmill.adapters.clock import SystemClock
@@ -29,13 +34,8 @@ LEASE_MS = 30_000
 def measure_cycle_kafka(quick: bool) -> Figure:
     """Return records a second through claim and accept, beside the bare client's."""
     count, runs = (20_000, 3) if quick else (50_000, 5)
-    with tempfile.TemporaryDirectory(dir=Path(__file__).parent, prefix=".kafka-") as folder:
-        broker = KafkaBroker(Path(folder))
-        broker.start()
-        try:
-            pairs = [asyncio.run(_cycle(broker.address, count, f"run{number}.")) for number in range(runs)]
-        finally:
-            broker.stop()
+    with _broker() as broker:
+        pairs = [asyncio.run(_cycle(broker.address, count, f"run{number}.")) for number in range(runs)]
     return Figure(
         runs=tuple(ours for ours, _ in pairs),
         unit="records/s",
@@ -44,9 +44,70 @@ def measure_cycle_kafka(quick: bool) -> Figure:
     )
 
 
+def measure_latency_kafka(quick: bool) -> Figure:
+    """Return the 99th percentile from append to the start of the handler at 500 records a second, in ms."""
+    seconds, runs = (2.0, 1) if quick else (10.0, 3)
+
+    async def run(brokers: str, prefix: str) -> tuple[float, float]:
+        producer, consumer = _open(brokers, prefix), _open(brokers, prefix)
+        try:
+            return await measure_latency(producer, consumer, topic="t", seconds=seconds)
+        finally:
+            await producer.close()
+            await consumer.close()
+
+    with _broker() as broker:
+        return latency_figure([asyncio.run(run(broker.address, f"run{number}.")) for number in range(runs)])
+
+
+def measure_idle_kafka(quick: bool) -> Figure:
+    """Return requests a second that one waiting consumer costs the broker."""
+    seconds, runs = (5.0, 1) if quick else (15.0, 3)
+
+    async def run(counter: RequestCounter, prefix: str) -> float:
+        log = _open(f"127.0.0.1:{counter.port}", prefix)
+        try:
+            return await measure_idle(log, lambda: counter.count, topic="t", seconds=seconds)
+        finally:
+            await log.close()
+
+    with _counted_broker() as counter:
+        found = [asyncio.run(run(counter, f"run{number}.")) for number in range(runs)]
+    return idle_figure(found, unit="requests/s")
+
+
+@contextmanager
+def _broker() -> Iterator[KafkaBroker]:
+    with tempfile.TemporaryDirectory(dir=Path(__file__).parent, prefix=".kafka-") as folder:
+        broker = KafkaBroker(Path(folder))
+        broker.start()
+        try:
+            yield broker
+        finally:
+            broker.stop()
+
+
+@contextmanager
+def _counted_broker() -> Iterator[RequestCounter]:
+    with tempfile.TemporaryDirectory(dir=Path(__file__).parent, prefix=".kafka-") as folder:
+        broker = KafkaBroker(Path(folder))
+        counter = RequestCounter(broker.port)
+        broker.advertise(counter.port)
+        broker.start()
+        try:
+            yield counter
+        finally:
+            counter.close()
+            broker.stop()
+
+
+def _open(brokers: str, prefix: str) -> KafkaLog:
+    return KafkaLog(KafkaSettings(brokers=brokers, prefix=prefix, partition_count=1), SystemClock())
+
+
 async def _cycle(brokers: str, count: int, prefix: str) -> tuple[float, float]:
     """Return (records a second of ours, of the bare client), each from the first record that came in."""
-    log = KafkaLog(KafkaSettings(brokers=brokers, prefix=prefix, partition_count=1), SystemClock())
+    log = _open(brokers, prefix)
     for _ in range(count // BATCH):
         await log.append("t", [NewRecord(VALUE)] * BATCH)
     gc.collect()

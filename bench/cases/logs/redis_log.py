@@ -1,4 +1,4 @@
-"""cycle.redis, latency.redis and idle.redis: the log on a Redis of its own, beside what the bare client does there.
+"""cycle.redis, latency.redis and idle.redis: the log on a Redis of its own, a cycle beside what the bare client does.
 
 A cycle appends 100 records of 500 bytes, claims them and accepts them; the bare client reads 100 with XREADGROUP and
 acknowledges them with one XACK, its records appended before the clock runs. The server writes its append-only file and
@@ -18,6 +18,7 @@ from pathlib import Path
 
 import redis.asyncio
 from cases.figure import Figure
+from cases.logs.running import idle_figure, latency_figure, measure_idle, measure_latency
 
 from gristmill.adapters.clock import SystemClock
 from gristmill.adapters.redis import RedisLog, RedisServer, RedisTarget
@@ -29,17 +30,11 @@ SLICE = 5
 """Batches of one side before it is the other's turn."""
 
 VALUE = b"x" * 500
-RATIO_MIN = 0.25
-"""Least share of the bare client's speed."""
-
-LATENCY_PER_S = 500
-LATENCY_MS_MAX = 50.0
-IDLE_COMMANDS_MAX = 5.0
 IDLE_S = 10.0
 LEASE_MS = 30_000
 
 
-def measure_cycle(quick: bool) -> Figure:
+def measure_cycle_redis(quick: bool) -> Figure:
     """Return records a second through append, claim and accept, beside the bare client's."""
     batches, runs = (50, 3) if quick else (300, 5)
     with _server() as process:
@@ -52,26 +47,38 @@ def measure_cycle(quick: bool) -> Figure:
     )
 
 
-def measure_latency(quick: bool) -> Figure:
-    """Return the 99th percentile from append to claim in another connection at 500 records a second, in ms."""
-    seconds, runs = (2.0, 2) if quick else (10.0, 3)
+def measure_latency_redis(quick: bool) -> Figure:
+    """Return the 99th percentile from append to the start of the handler at 500 records a second, in ms."""
+    seconds, runs = (2.0, 1) if quick else (10.0, 3)
+
+    async def run(topic: str) -> tuple[float, float]:
+        producer, consumer = _open(process), _open(process)
+        try:
+            return await measure_latency(producer, consumer, topic=topic, seconds=seconds)
+        finally:
+            await producer.close()
+            await consumer.close()
+
     with _server() as process:
-        return Figure(
-            runs=tuple(asyncio.run(_latency(process, seconds, f"l{number}")) for number in range(runs)),
-            unit="ms p99",
-            raw=LATENCY_MS_MAX,
-        )
+        return latency_figure([asyncio.run(run(f"l{number}")) for number in range(runs)])
 
 
-def measure_idle(quick: bool) -> Figure:
+def measure_idle_redis(quick: bool) -> Figure:
     """Return commands a second that one waiting consumer costs the server, those inside scripts included."""
     seconds, runs = (3.0, 1) if quick else (IDLE_S, 3)
+
+    def count() -> int:
+        return int(process.say("INFO", "stats").split(b"total_commands_processed:")[1].split(b"\r\n")[0])
+
+    async def run(topic: str) -> float:
+        log = _open(process)
+        try:
+            return await measure_idle(log, count, topic=topic, seconds=seconds)
+        finally:
+            await log.close()
+
     with _server() as process:
-        return Figure(
-            runs=tuple(asyncio.run(_idle(process, seconds)) for _ in range(runs)),
-            unit="commands/s",
-            raw=IDLE_COMMANDS_MAX,
-        )
+        return idle_figure([asyncio.run(run(f"i{number}")) for number in range(runs)], unit="commands/s")
 
 
 @contextmanager
@@ -130,47 +137,3 @@ async def _cycle_bare(client: redis.asyncio.Redis, batches: int, stream: str) ->
     for _ in range(batches):
         [[_, entries]] = await client.xreadgroup("g", "me", {stream: ">"}, count=BATCH)
         await client.xack(stream, "g", *[place for place, _ in entries])
-
-
-async def _latency(process: RedisProcess, seconds: float, topic: str) -> float:
-    producer, consumer = _open(process), _open(process)
-    count = int(seconds * LATENCY_PER_S)
-    waits_ms: list[float] = []
-
-    async def consume() -> None:
-        while len(waits_ms) < count:
-            deliveries = await consumer.claim(topic, "g", owner="me", limit=BATCH, lease_ms=LEASE_MS)
-            now = time.perf_counter()
-            waits_ms.extend((now - float(one.value)) * 1000 for one in deliveries)
-            if deliveries:
-                await consumer.accept([one.lease for one in deliveries])
-            else:
-                await consumer.wait([topic], timeout_ms=1_000)
-
-    consuming = asyncio.create_task(consume())
-    began = time.perf_counter()
-    for number in range(count):
-        await asyncio.sleep(max(0.0, began + number / LATENCY_PER_S - time.perf_counter()))
-        await producer.append(topic, [NewRecord(repr(time.perf_counter()).encode())])
-    await consuming
-    await producer.close()
-    await consumer.close()
-    return statistics.quantiles(waits_ms, n=100)[98]
-
-
-async def _idle(process: RedisProcess, seconds: float) -> float:
-    log = _open(process)
-    await log.append("idle", [NewRecord(VALUE)])
-    await log.claim("idle", "g", owner="me", limit=BATCH, lease_ms=LEASE_MS)
-    await log.wait(["idle"], timeout_ms=500)
-
-    def count() -> int:
-        return int(process.say("INFO", "stats").split(b"total_commands_processed:")[1].split(b"\r\n")[0])
-
-    before, began = count(), time.perf_counter()
-    while time.perf_counter() - began < seconds:
-        await log.claim("idle", "g", owner="me", limit=BATCH, lease_ms=LEASE_MS)
-        await log.wait(["idle"], timeout_ms=1_000)
-    spent_s = time.perf_counter() - began
-    await log.close()
-    return (count() - before) / spent_s

@@ -1,7 +1,8 @@
-"""cycle.sqlite: 100 records of 500 bytes appended, claimed and accepted in the embedded log, beside bare SQL.
+"""cycle.sqlite, latency.sqlite and idle.sqlite: the embedded log, a cycle beside bare SQL.
 
-The bare tables do the same work in the same three synced transactions: insert the records, note who holds them and move
-a cursor, delete the notes. What they lack is topics, groups, fences, dead owners, and other processes that take turns.
+A cycle appends 100 records of 500 bytes, claims them and accepts them. The bare tables do the same work in the same
+three synced transactions: insert the records, note who holds them and move a cursor, delete the notes. What they lack:
+topics, groups, fences, dead owners, and other processes that take turns.
 """
 
 from __future__ import annotations
@@ -11,12 +12,17 @@ import gc
 import statistics
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import apsw
 from cases.figure import Figure
+from cases.logs.counting import counting_statements
+from cases.logs.running import idle_figure, latency_figure, measure_idle, measure_latency
 
 from gristmill.adapters.clock import SystemClock
+from gristmill.adapters.local_host import new_owner
 from gristmill.adapters.sqlite import SqliteStore
 from gristmill.domain.log import NewRecord
 
@@ -44,15 +50,58 @@ def measure_cycle_sqlite(quick: bool) -> Figure:
     )
 
 
+def measure_latency_sqlite(quick: bool) -> Figure:
+    """Return the 99th percentile from append to the start of the handler at 500 records a second, in ms."""
+    seconds, runs = (2.0, 1) if quick else (10.0, 3)
+
+    async def run(path: Path) -> tuple[float, float]:
+        producer, consumer = _open(path), _open(path)
+        try:
+            return await measure_latency(producer.log, consumer.log, topic="posts", seconds=seconds)
+        finally:
+            await producer.close()
+            await consumer.close()
+
+    with _folder() as folder:
+        return latency_figure([asyncio.run(run(folder / f"{number}.sqlite")) for number in range(runs)])
+
+
+def measure_idle_sqlite(quick: bool) -> Figure:
+    """Return statements a second that one waiting consumer costs."""
+    seconds, runs = (3.0, 1) if quick else (10.0, 3)
+
+    async def run(path: Path) -> float:
+        with counting_statements() as counted:
+            store = _open(path)
+            try:
+                return await measure_idle(store.log, lambda: counted[0], topic="posts", seconds=seconds)
+            finally:
+                await store.close()
+
+    with _folder() as folder:
+        found = [asyncio.run(run(folder / f"{number}.sqlite")) for number in range(runs)]
+    return idle_figure(found, unit="statements/s")
+
+
 def _measure(batches: int) -> tuple[float, float]:
-    with tempfile.TemporaryDirectory(dir=Path(__file__).parent, prefix=".store-") as folder:
-        ours_s = asyncio.run(_cycle(Path(folder) / "store.sqlite", batches))
-        bare_s = _bare(Path(folder) / "bare.sqlite", batches)
+    with _folder() as folder:
+        ours_s = asyncio.run(_cycle(folder / "store.sqlite", batches))
+        bare_s = _bare(folder / "bare.sqlite", batches)
     return batches * BATCH / ours_s, batches * BATCH / bare_s
 
 
+@contextmanager
+def _folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(dir=Path(__file__).parent, prefix=".store-") as folder:
+        yield Path(folder)
+
+
+def _open(path: Path) -> SqliteStore:
+    return SqliteStore.open(path, clock=SystemClock(), owner=new_owner())
+
+
 async def _cycle(path: Path, batches: int) -> float:
-    store = SqliteStore.open(path, clock=SystemClock(), owner="bench")
+    store = _open(path)
     records = [NewRecord(VALUE)] * BATCH
     gc.collect()
     began = time.perf_counter()

@@ -49,6 +49,10 @@ RETRY_S = 0.1
 PREFETCH_KBYTES = 16 * 1024
 """What librdkafka holds for a group beside our own buffer."""
 
+FETCH_WAIT_MS = 500
+"""How long a broker keeps a question for more records open; it answers at once when there are some. Twice a second an
+idle member asks."""
+
 STATISTICS_MS = 1_000
 SILENT_US_MAX = 4_000_000
 """A broker that answers says something at least with every heartbeat, which is every 3 s."""
@@ -313,7 +317,7 @@ def _make_consumer(settings: KafkaSettings, kafka_group: str, on_statistics: Cal
             "session.timeout.ms": session_ms,
             "heartbeat.interval.ms": max(100, min(3_000, session_ms // 3)),
             "queued.max.messages.kbytes": PREFETCH_KBYTES,
-            "fetch.wait.max.ms": 100,
+            "fetch.wait.max.ms": FETCH_WAIT_MS,
             "fetch.message.max.bytes": 4 * 1024 * 1024,
             "topic.metadata.refresh.interval.ms": 5_000,
             "allow.auto.create.topics": False,

@@ -36,26 +36,25 @@ class TopicReader:
     ) -> AsyncIterator[list[Message]]:
         """Yield what lies in each partition from its start to below its end, in the order in which it comes in."""
         at = {number: start for number, start in starts.items() if start < ends.get(number, 0)}
+        if not at:
+            return
         silent_polls = 0
         await asyncio.to_thread(self._assign, topic, at)
-        while at:
-            messages = await asyncio.to_thread(self._consume)
-            silent_polls = 0 if messages else silent_polls + 1
-            if silent_polls > SILENT_POLLS_MAX:
-                raise Unavailable(f"topic {topic!r} cannot be read", value=at, advice="check that the brokers are up")
-            wanted: list[Message] = []
-            for message in messages:
-                number, offset = message.partition() or 0, message.offset() or 0
-                if number not in at:
-                    continue
-                if offset < ends[number]:
-                    wanted.append(message)
-                if offset + 1 >= ends[number]:
-                    del at[number]
-            if not messages:
-                await self._drop_passed(at, ends)
-            if wanted:
-                yield wanted
+        try:
+            while at:
+                messages = await asyncio.to_thread(self._consume)
+                silent_polls = 0 if messages else silent_polls + 1
+                if silent_polls > SILENT_POLLS_MAX:
+                    raise Unavailable(
+                        f"topic {topic!r} cannot be read", value=at, advice="check that the brokers are up"
+                    )
+                if wanted := _take_wanted(messages, at, ends):
+                    yield wanted
+                if not messages:
+                    await self._drop_passed(at, ends)
+        finally:
+            # Otherwise it goes on to ask the brokers for more, as often as they answer.
+            await asyncio.to_thread(self._assign, topic, {})
 
     async def close(self) -> None:
         """Let go of the connection."""
@@ -88,6 +87,20 @@ class TopicReader:
             except KafkaException as error:
                 raise translate(error, "a topic cannot be read") from error
         return [message for message in polled if message.error() is None]
+
+
+def _take_wanted(messages: Sequence[Message], at: dict[int, int], ends: Mapping[int, int]) -> list[Message]:
+    """Return what lies below the ends, and leave partitions that have come to theirs."""
+    wanted: list[Message] = []
+    for message in messages:
+        number, offset = message.partition() or 0, message.offset() or 0
+        if number not in at:
+            continue
+        if offset < ends[number]:
+            wanted.append(message)
+        if offset + 1 >= ends[number]:
+            del at[number]
+    return wanted
 
 
 class ProgressReader:
