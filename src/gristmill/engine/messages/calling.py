@@ -91,6 +91,8 @@ class Calling:
         attempt = envelope.attempt + handling.attempt - 1
         progress = envelope.progress | standing.progress
         told = msgspec.structs.replace(envelope, attempt=attempt, progress=progress)
+        if standing.is_released:
+            return await self._give_up(route, told, handling, standing, "released by hand, so that its key goes on")
         left = plans_left(route.plans, progress)
         answers = dict(zip(left, await asyncio.gather(*(self._jump(plan, told) for plan in left)), strict=True))
         for plan, answer in answers.items():
@@ -106,13 +108,10 @@ class Calling:
     async def _fail(
         self, route: Route, told: Envelope, handling: Handling, standing: Standing, decided: TryAgain
     ) -> Outcome:
-        parts, carried = self._parts, told.attempt - handling.attempt
-        tries = told.attempt - standing.spent
+        parts, tries = self._parts, told.attempt - standing.spent
         kept = msgspec.structs.replace(standing, progress=decided.progress)
         if tries >= route.attempts:
-            await parts.copies.keep(told, msgspec.structs.replace(kept, spent=carried))
-            self._note_end(route, "given_up")
-            return Fail(f"tried {tries} times: {decided.reason}")
+            return await self._give_up(route, told, handling, kept, f"tried {tries} times: {decided.reason}")
         parts.metrics.retries.labels(route.type).inc()
         delay_ms = parts.settings.cycle.compute_delay_ms(tries, draw=parts.random.uniform())
         if route.order == "key" and told.key:
@@ -122,6 +121,14 @@ class Calling:
         record = write_record(following, origin=origin_of(handling.delivery), due_at_ms=parts.clock.now_ms() + delay_ms)
         parts.log.follow(handling.delivery.lease, route.topic, msgspec.structs.replace(record, key=""))
         return Skip(f"goes on as another try: {decided.reason}")
+
+    async def _give_up(self, route: Route, told: Envelope, handling: Handling, standing: Standing, why: str) -> Fail:
+        """Make a dead letter; whoever brings it back gives it all its tries again."""
+        carried = told.attempt - handling.attempt
+        kept = msgspec.structs.replace(standing, spent=carried, is_released=False)
+        await self._parts.copies.keep(told, kept, has_ended=True)
+        self._note_end(route, "given_up")
+        return Fail(why)
 
     async def _jump(self, plan: str, envelope: Envelope) -> Jumped | Exception:
         """Return what a plan answers, or what kept it from answering."""

@@ -26,12 +26,14 @@ class Standing(msgspec.Struct, frozen=True):
         attempt: the highest try that was begun, as the record itself says it.
         spent: tries that do not count any more, since a person brought the record back from its dead letter.
         progress: outcomes of plans, of a record that waits where it stands.
+        is_released: a person has it given up at its next try, so that its key goes on.
     """
 
     origin: str
     attempt: int
     spent: int = 0
     progress: dict[str, str] = {}
+    is_released: bool = False
 
 
 _decoder = msgspec.json.Decoder(Standing)
@@ -48,7 +50,8 @@ class Copies:
     async def begin(self, envelope: Envelope, *, origin: str) -> Standing | Literal["copy", "left_over"]:
         """Note a try, and return what is known of the record; or why it is not to be tried."""
         mine = Standing(origin, envelope.attempt)
-        live = await self._cache.put_if_absent(_key_of(envelope), _write(mine), ttl_ms=self._ttl_ms)
+        key = _key_of(envelope.id, source=envelope.source, tenant=envelope.tenant)
+        live = await self._cache.put_if_absent(key, _write(mine), ttl_ms=self._ttl_ms)
         known = mine if live is None else _decoder.decode(live)
         if known.origin != origin:
             return "copy"
@@ -59,13 +62,26 @@ class Copies:
             await self.keep(envelope, known)
         return known
 
-    async def keep(self, envelope: Envelope, standing: Standing) -> None:
-        """Remember this for the next try."""
-        await self._cache.put(_key_of(envelope), _write(standing), ttl_ms=self._ttl_ms)
+    async def keep(self, envelope: Envelope, standing: Standing, *, has_ended: bool = False) -> None:
+        """Remember this for the next try; unless the record has ended, a release since this try began stays."""
+        key = _key_of(envelope.id, source=envelope.source, tenant=envelope.tenant)
+        if not has_ended and (live := await self._cache.get(key)) is not None:
+            standing = msgspec.structs.replace(standing, is_released=_decoder.decode(live).is_released)
+        await self._cache.put(key, _write(standing), ttl_ms=self._ttl_ms)
+
+    async def release(self, id_: str, *, source: str, tenant: str) -> bool:
+        """Have a record given up at its next try; False if it was never tried, or too long ago."""
+        key = _key_of(id_, source=source, tenant=tenant)
+        live = await self._cache.get(key)
+        if live is None:
+            return False
+        released = msgspec.structs.replace(_decoder.decode(live), is_released=True)
+        await self._cache.put(key, _write(released), ttl_ms=self._ttl_ms)
+        return True
 
 
-def _key_of(envelope: Envelope) -> str:
-    name = "\0".join((envelope.tenant, envelope.source, envelope.id))
+def _key_of(id_: str, *, source: str, tenant: str) -> str:
+    name = "\0".join((tenant, source, id_))
     return f"message:{blake2b(name.encode(), digest_size=20).hexdigest()}"
 
 

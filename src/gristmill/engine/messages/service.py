@@ -13,8 +13,10 @@ from typing import cast
 import structlog
 
 from gristmill.domain.errors import ConfigError, Unavailable
+from gristmill.domain.input_key import TENANT_DEFAULT
 from gristmill.engine.messages.calling import Calling, Jump, Newest, Parts
 from gristmill.engine.messages.copies import Copies
+from gristmill.engine.messages.core.envelope import SOURCE_HERE
 from gristmill.engine.messages.core.routes import Route, RoutingTable
 from gristmill.engine.messages.forwarding import ForwardingLog
 from gristmill.engine.messages.holding import TopicHold
@@ -80,7 +82,7 @@ class MessageService:
         self._table = table
         self._runner_metrics = runner_metrics
         self._holds: dict[str, TopicHold] = {}
-        copies = Copies(cache, ttl_ms=settings.copies_ms)
+        self._copies = copies = Copies(cache, ttl_ms=settings.copies_ms)
         self._turns = turns = KeyTurns(None if self._has_order else order, self._is_sure)
         parts = Parts(forwarding, table, jumps, newest, copies, turns, settings, metrics, clock, random)
         self._calling = Calling(parts)
@@ -95,10 +97,18 @@ class MessageService:
             for topic, routes in self._table.by_topic().items():
                 group.create_task(self._work_on(topic, routes, until), name=f"messages.{topic}")
 
+    async def release(self, id_: str, *, source: str = SOURCE_HERE, tenant: str = TENANT_DEFAULT) -> bool:
+        """Have a record that holds its key up become a dead letter at its next try, whatever tries it has left.
+
+        False if no such record was tried within the time for which ids are remembered.
+        """
+        return await self._copies.release(id_, source=source, tenant=tenant)
+
     async def _work_on(self, topic: str, routes: Sequence[Route], until: asyncio.Event) -> None:
         if self._has_order:
             self._metrics.held.labels(topic).set(1)
             await self._run_runner(topic, routes, until)
+            self._metrics.held.labels(topic).set(0)
             return
         hold = TopicHold(self._cache, self._clock, topic, owner=self._owner, ttl_ms=self._settings.hold_ms)
         self._holds[topic] = hold

@@ -164,3 +164,28 @@ async def test_what_a_crash_left_over_of_an_earlier_try_goes() -> None:
     await serving.work()
     assert [envelope.attempt for envelope in told.calls] == [2]
     assert ended(serving.metrics, "t", "left_over") == 1
+
+
+async def test_a_record_that_was_released_by_hand_is_given_up_and_its_key_goes_on() -> None:
+    calls: list[str] = []
+    released: list[bool] = []
+
+    async def fails_first(envelope: Envelope) -> Jumped:
+        calls.append(envelope.id)
+        if envelope.id == "1" and not came_back.is_set():
+            released.append(await serving.service.release("1"))
+            raise RuntimeError("never")
+        return "done"
+
+    came_back = asyncio.Event()
+    serving = Serving(table_of(route("t")), {"plan": fails_first})
+    assert not await serving.service.release("1")
+    await serving.work(ONE, msgspec.structs.replace(ONE, id="2"))
+    assert (calls, released) == (["1", "2"], [True])
+    [letter] = await serving.log.dead_letters()
+    assert "released by hand" in letter.diagnosis.error_text
+    came_back.set()
+    await serving.log.requeue(letter.dead_letter_id)
+    await serving.work()
+    assert calls == ["1", "2", "1"]
+    assert await serving.log.dead_letters() == []
