@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,9 @@ rows: '"loud" in item.labels'
 to: {{webhook: '{url}'}}
 from: earliest
 """
+MANY = 600
+"""More than one step."""
+
 DESK = "/console/subscriptions/main/desk"
 
 
@@ -139,6 +143,27 @@ def test_a_letter_is_tried_mended_and_sent_back(visit: Visit, service: Service) 
     page.click("[data-row] a")
     expect(page.locator("#edited ~ *, #edited").first).to_be_visible()
     wait_until(lambda: "mended!" in str(service.call("GET", "/v1/items?limit=10")[1]), "the mended item")
+
+
+def test_many_letters_are_dropped_step_by_step_without_a_further_click(visit: Visit, service: Service) -> None:
+    lines = b"".join(
+        json.dumps({"id": f"m-{number}", "text": f"break {number}"}).encode() + b"\n" for number in range(MANY)
+    )
+    status, _ = service.call("POST", "/v1/items:batch", lines, **{"Content-Type": "application/x-ndjson"})
+    assert status == 200
+    wait_until(lambda: largest_cause(service) == MANY, "dead letters", timeout_s=60)
+    page = visit.page
+    page.goto("/console/dead-letters?q=break")
+    page.click(f"tr:has-text('{MANY}') a")
+    page.click("#drop-all")
+    page.fill("#reason", "made by a test")
+    page.click("button.danger")
+    expect(page.locator("[role=status]").first).to_contain_text(f"{MANY} of {MANY} dropped", timeout=30_000)
+    assert largest_cause(service) < MANY
+
+
+def largest_cause(service: Service) -> int:
+    return max((cause["count"] for cause in service.call("GET", "/v1/dead-letter-causes")[1]["causes"]), default=0)
 
 
 def focus_by_tab(visit: Visit, text: str) -> None:
