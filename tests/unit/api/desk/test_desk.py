@@ -209,3 +209,28 @@ async def test_a_list_of_large_letters_comes_in_pages_of_bounded_size(
         seen += [letter["dead_letter_id"] for letter in answer.json()["dead_letters"]]
         cursor = answer.json()["next"]
     assert seen == [str(number) for number in range(1, 13)]
+
+
+SOURCE = """
+source: reviews
+type: post/1
+identity: {biz_id: "$.review.id"}
+map:
+  - {to: text, path: "$.review.body", required: true}
+"""
+
+
+async def test_a_payload_is_checked_by_the_mapping_of_its_source(faced: Face) -> None:
+    admin = await faced.token("admin", tenant="main")
+    assert (await faced.client.post("/v1/sources", json={"definition": SOURCE}, headers=admin)).status_code == 200
+    body = {"review": {"id": "r-1", "body": "break"}}
+    assert (await faced.client.post("/v1/items?source=reviews", json=body)).status_code == 202
+    [delivery] = await faced.store.log.claim("items", "items", owner="me", limit=1, lease_ms=1_000)
+    await faced.store.log.reject(delivery.lease, Diagnosis("ValueError", "no", ("loud",), "shout"))
+    native = '{"text": "in our own shape"}'
+    status, told = await post(faced, "dead-letters/1/edit", payload=native)
+    assert (status, "review" in str(told["errors"])) == (400, True), told
+    mended = '{"review": {"id": "r-1", "body": "fine!"}}'
+    [run] = (await post(faced, "dead-letters/1/try", payload=mended))[1]["runs"]
+    assert run["fields"] == {"shout": {"text": "FINE!"}}
+    assert (await post(faced, "dead-letters/1/edit", payload=mended))[0] == 200
