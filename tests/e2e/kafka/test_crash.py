@@ -1,10 +1,9 @@
-"""A group whose log is on Kafka loses a process while it works; every record is done once all the same."""
+"""A group whose log is on Kafka is killed, frozen and cut off while it works; all is done once all the same."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 import pytest
@@ -12,14 +11,13 @@ import pytest
 from gristmill.adapters.clock import SystemClock
 from gristmill.adapters.kafka import KafkaLog, KafkaSettings
 from gristmill.domain.log import NewRecord
-from gristmill.testing.crash import numbered
-from gristmill.testing.crash.cycles import run_cycles
-from gristmill.testing.crash.processes import choose_pids, kill_hard
+from gristmill.testing.crash.cycles import run_cuts, run_cycles
 from tests.on_kafka.backends import fresh_prefix, require_kafka, start_broker
 from tests.on_kafka.group import KafkaGroup
 
-RECORDS = 2_000
-KILL_AFTER = 300
+HEALED_WITHIN_S = 30.0
+"""Five seconds on a machine that has time for it."""
+
 SEED = 20_261_101
 """Draws deaths of every process, cuts and a stall."""
 
@@ -73,35 +71,17 @@ async def test_failed_records_come_again_or_are_given_up_in_the_end(brokers: str
     assert (counts["items"], counts["runs.done"]) == (41, 40)
 
 
-@pytest.mark.parametrize("victim", ["engine", "dispatcher", "group"])
-async def test_P1_a_killed_process_loses_and_doubles_nothing(
-    victim: Literal["engine", "dispatcher", "group"], brokers: str, tmp_path: Path
-) -> None:
-    prefix = fresh_prefix()
-    log = KafkaLog(KafkaSettings(brokers=brokers, prefix=prefix, partition_count=2), SystemClock())
-    values = [msgspec.json.encode({"id": f"n{number}", "text": f"number {number}"}) for number in range(RECORDS)]
-    await log.append("numbered", [NewRecord(value, key=f"k{number % 50}") for number, value in enumerate(values)])
-    group = KafkaGroup(tmp_path, brokers, prefix, flow_file=Path(numbered.__file__), name="numbered")
-    try:
-        await group.until_left(log, RECORDS - KILL_AFTER)
-        kill_hard(choose_pids(group.process.pid, victim))
-        if victim == "group":
-            group.restart()
-        await group.until_left(log, 0)
-    finally:
-        group.stop()
-        await log.close()
-    counts = await group.counts()
-    assert {name: counts.get(name, 0) for name in ("items", "runs", "runs.done")} == {
-        "items": RECORDS,
-        "runs": RECORDS,
-        "runs.done": RECORDS,
-    }
-
-
 def test_P1_faults_on_kafka_lose_and_double_nothing(tmp_path: Path) -> None:
     require_kafka()
     outcome = run_cycles(tmp_path, log="kafka", cycles=10, records=1_000, seed=SEED)
     assert outcome.records == 1_000
     assert outcome.redelivered > 0
     assert not outcome.faults, f"after {outcome.hurts}"
+
+
+def test_cut_connections_to_kafka_heal_and_probes_tell_the_truth(tmp_path: Path) -> None:
+    require_kafka()
+    outcome = run_cuts(tmp_path, log="kafka", cuts=3, outages=1, seed=SEED)
+    assert not outcome.faults
+    assert outcome.cuts == 3
+    assert outcome.slowest_s < HEALED_WITHIN_S
