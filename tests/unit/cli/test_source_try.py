@@ -9,7 +9,7 @@ import pytest
 
 from gristmill.cli import main
 from gristmill.intake import samples
-from tests.commands import put
+from tests.commands import put, run
 from tests.unit.intake.codecs.schemas import SOURCE, descriptor_set, protobuf_record
 from tests.unit.intake.sources.samples import NEWS
 
@@ -55,6 +55,15 @@ def test_records_of_a_topic_are_tried(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "2 records" in capsys.readouterr().out
     assert main([*command[:-4], "--topic", "none", "--state", str(state)]) == 2
     assert "holds no records" in capsys.readouterr().err
+
+
+def test_a_file_of_lines_is_not_run_by_a_source_of_messages(source: Path, tmp_path: Path) -> None:
+    lines = tmp_path / "posts.jsonl"
+    lines.write_text('{"id": 7, "text": "Hi"}\n', encoding="utf-8")
+    output, state = tmp_path / "out.jsonl", tmp_path / "state"
+    refused = run("run", "--source", source, "--input", lines, "--output", output, "--state", state)
+    assert refused.returncode == 2
+    assert "gristmill up --topic TOPIC" in refused.stderr
 
 
 @pytest.mark.parametrize(

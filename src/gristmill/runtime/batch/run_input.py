@@ -11,6 +11,7 @@ import msgspec
 
 from gristmill.adapters.clock import SystemClock
 from gristmill.adapters.local_host import new_owner
+from gristmill.domain.errors import UsageError
 from gristmill.intake.fields import FieldMap
 from gristmill.intake.reader import InputFile, open_input
 from gristmill.intake.sources.catalogue import load_source, publish_source
@@ -141,7 +142,12 @@ async def run_input(
 def _load_source(request: RunRequest, input_file: InputFile) -> SourceMapper | None:
     """Return the Source that was asked for; without one, refuse a file in which no field can be found by name."""
     if request.source is not None:
-        return load_source(request.source)
+        source = load_source(request.source)
+        if source.definition.schema is not None:
+            thing = f"source {source.definition.address!r} maps records that are no lines of a file"
+            advice = "serve their topic: gristmill up --topic TOPIC --plan KEY --source NAME"
+            raise UsageError(thing, value=source.definition.decode, advice=advice)
+        return source
     refuse_unmapped(input_file, request.fields)
     return None
 
