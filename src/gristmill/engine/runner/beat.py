@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import structlog
 
@@ -20,6 +21,12 @@ RETRY_MS = 1_000
 
 LOCAL_BEAT_MS = 250
 """Where the claiming object keeps the leases, asking costs nothing: a partition that left is noticed so much later."""
+
+_Loss = Literal["taken", "unrenewed"]
+REASONS: dict[_Loss, str] = {
+    "taken": "somebody else has the record",
+    "unrenewed": "lease could not be renewed in time",
+}
 
 _log = structlog.get_logger()
 
@@ -73,7 +80,7 @@ class Beat:
 
     async def run_once(self) -> None:
         """Renew if it is time, and give up what cannot be relied upon any more."""
-        self._lose(self._held.take_unsafe(now_ms=self._now_ms()), reason="lease could not be renewed in time")
+        self._lose(self._held.take_unsafe(now_ms=self._now_ms()), "unrenewed")
         if not len(self._held) or self._now_ms() < self._due_at_ms:
             return
         lengths = self._held.by_length()
@@ -94,13 +101,13 @@ class Beat:
         answers = await self._log.renew(leases, lease_ms=lease_ms)
         lost = self._held.on_renewed(zip(leases, answers, strict=True), asked_at_ms=asked_at_ms)
         self._count([lease for lease, is_ours in zip(leases, answers, strict=True) if is_ours], "renewed")
-        self._lose(lost, reason="somebody else has the record")
+        self._lose(lost, "taken")
 
-    def _lose(self, leases: Sequence[Lease], *, reason: str) -> None:
+    def _lose(self, leases: Sequence[Lease], result: _Loss) -> None:
         for lease in leases:
-            self._metrics.lease_lost.labels(lease.topic, lease.group, reason).inc()
+            self._metrics.lease_lost.labels(lease.topic, lease.group, result).inc()
             if (on_lost := self._on_lost.pop(lease, None)) is not None:
-                on_lost(reason)
+                on_lost(REASONS[result])
 
     def _count(self, leases: Sequence[Lease], result: str) -> None:
         for lease in leases:

@@ -41,6 +41,10 @@ POLL_MS = 1_000
 CANCEL_MS = 3_000
 """How long cancelled handlers may take to let go at a stop; with the drain this stays below 30 s."""
 
+LOOK_AT_KEYS_MS = 1_000
+DUE_MAX = 1_000
+"""Times at which records come again that are remembered, to claim just then; beyond it the poll finds them."""
+
 KEY_HELD_MS_MAX = 3_600_000
 """Records of a key that wait longer behind an earlier one are told of, once in each such time."""
 
@@ -97,6 +101,8 @@ class Runner:
         self._has_joined = False
         self._broken: BaseException | None = None
         self._told_held_at_ms = 0
+        self._looked_at_keys_ms = 0
+        self._stopped_at_ms: int | None = None
         self.is_up = False
         """Whether the last claim succeeded."""
         self.started = asyncio.Event()
@@ -141,6 +147,7 @@ class Runner:
     async def _stop_with(self, until: asyncio.Event) -> None:
         await until.wait()
         self._is_stopping = True
+        self._stopped_at_ms = self._now_ms()
         self._wake.set()
 
     async def _claim_until_stopped(self) -> None:
@@ -219,7 +226,7 @@ class Runner:
         now_ms = self._now_ms()
         due_at_ms = None if ended.due_in_ms is None else now_ms + ended.due_in_ms
         self._waiting.end(work.delivery, due_at_ms=due_at_ms)
-        if due_at_ms is not None:
+        if due_at_ms is not None and len(self._due_at_ms) < DUE_MAX:
             self._due_at_ms.append(due_at_ms)
         await self._heed(ended, now_ms)
 
@@ -240,7 +247,6 @@ class Runner:
 
     async def _wait_for_records(self) -> None:
         now_ms = self._now_ms()
-        self._due_at_ms = [due_at_ms for due_at_ms in self._due_at_ms if due_at_ms > now_ms]
         timeout_ms = max(1, min([POLL_MS, *(due_at_ms - now_ms for due_at_ms in self._due_at_ms)]))
         try:
             await self._wake.wait_or(self._log.wait([self.topic], timeout_ms=timeout_ms))
@@ -268,7 +274,11 @@ class Runner:
         """Let running work end, cancel what does not in time, and hand all back that is left."""
         self._is_stopping = True
         now_ms = self._now_ms()
-        await self._give_back(self._waiting.take_all(due_at_ms=now_ms), delay_ms=0)
+        waiting = self._waiting.take_all(due_at_ms=now_ms)
+        await wait_first(self._give_back(waiting, delay_ms=0), self._clock.sleep_ms(CANCEL_MS))
+        if self._stopped_at_ms is not None:
+            # A claim that hung has used up part of the time that whoever stops us allows.
+            drain_ms = max(0, drain_ms - (self._now_ms() - self._stopped_at_ms))
         if self._running:
             await wait_first(asyncio.wait(self._running), self._clock.sleep_ms(drain_ms))
         for work in self._running.values():
@@ -293,6 +303,10 @@ class Runner:
 
     def _look_at_keys(self) -> None:
         now_ms = self._now_ms()
+        self._due_at_ms = [due_at_ms for due_at_ms in self._due_at_ms if due_at_ms > now_ms]
+        if now_ms - self._looked_at_keys_ms < LOOK_AT_KEYS_MS:
+            return
+        self._looked_at_keys_ms = now_ms
         if not self._breaker.is_open:
             self._waiting.tick(now_ms=now_ms)
         held_ms = self._waiting.held_ms_max(now_ms=now_ms)

@@ -29,6 +29,7 @@ class World:
         self.clock = FakeClock(is_jumping=True)
         self.log = MemoryStore(self.clock).log
         self.failures: dict[str, list[Exception]] = {}
+        self.slow_ms: dict[str, int] = {}
         self.registry = CollectorRegistry()
         self.capabilities = self.log.capabilities
 
@@ -38,6 +39,8 @@ class World:
         async def fail_or_call(*arguments: Any, **named: Any) -> Any:
             if self.failures.get(name):
                 raise self.failures[name].pop(0)
+            if name in self.slow_ms:
+                await self.clock.sleep_ms(self.slow_ms[name])
             return await call(*arguments, **named)
 
         return fail_or_call if name in ("claim", "accept", "renew", "release", "wait", "lag", "reclaim") else call
@@ -236,6 +239,18 @@ async def test_work_that_ends_within_the_drain_is_accepted(world: World) -> None
     assert [(one.value, one.attempt) for one in left] == [(b"b", 1)]
 
 
+async def test_a_log_that_answers_late_does_not_hold_up_a_stop(world: World) -> None:
+    stuck = Stuck(world.clock)
+    await world.put("a")
+    async with world.driven(stuck, workers=2, lease_ms=200_000):
+        await until(world, lambda: len(stuck.handlings) == 1)
+        world.slow_ms = {"claim": 15_000, "release": 15_000}
+        await world.clock.sleep_ms(2_000)  # It is claiming again by now.
+        stopped_at_ms = world.clock.monotonic_us() // 1_000
+    assert stuck.handlings[0].cancel.is_cancelled
+    assert world.clock.monotonic_us() // 1_000 - stopped_at_ms <= 30_000
+
+
 async def test_a_runner_that_is_cancelled_hands_back_and_stays_cancelled(world: World) -> None:
     stuck = Stuck(world.clock)
     await world.put("a")
@@ -341,7 +356,7 @@ async def test_a_lease_lost_before_its_record_began_is_left_to_the_other(world: 
         await until(world, lambda: len(stuck.handlings) == 1)
         second = Lease("t", "g", stuck.handlings[0].delivery.lease.offset + 1, "me", 1)
         assert await world.log.accept([second]) == [True]
-        await until(world, lambda: (world.read("lease_lost_total", result="somebody else has the record") or 0) == 1)
+        await until(world, lambda: (world.read("lease_lost_total", result="taken") or 0) == 1)
     assert [one.value for one in await claim_all(world)] == [b"a"]
 
 
