@@ -43,6 +43,9 @@ RETRY_MS = 1_250
 TRIES = 5
 """Enough to see the waits start again from the bottom."""
 
+FLOODED_S_MAX = 3.0
+"""A busy machine may take that long now and then; behind the flood an alarm would wait for all of it."""
+
 WITHIN_S = 60.0
 
 
@@ -166,7 +169,7 @@ async def a_flood_of_bulk(ground: Ground, *, count: int, for_s: float) -> None:
     await ground.close(log)
     assert len(bulk.calls) > 0, "bulk stood still"
     assert left > 0, "the flood was over before its time"
-    assert flooded_s <= idle_s + 1.0
+    assert flooded_s <= idle_s + FLOODED_S_MAX
 
 
 async def a_receiver_that_is_down(ground: Ground, *, count: int) -> None:
