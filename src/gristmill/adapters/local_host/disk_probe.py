@@ -18,6 +18,8 @@ SECONDS_MAX = 2.0
 
 IN_PLACE_BLOCKS = 64
 US_PER_S = 1_000_000
+READ_US_MAX = 5_000
+READS_MAX = 20
 
 
 class DiskTimes(msgspec.Struct, frozen=True):
@@ -46,7 +48,7 @@ def measure_disk(folder: Path, *, now_us: Callable[[], int]) -> DiskTimes:
     """
     with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
         descriptor = file.fileno()
-        began_us, began_wall_ms = now_us(), _wall_ms(descriptor)
+        began_wall_ms, began_us = _read_clocks(descriptor, now_us)
         block = os.urandom(BLOCK_BYTES)
         growing = _time_syncs(descriptor, now_us, lambda number: os.pwrite(descriptor, block, number * BLOCK_BYTES))
         os.pwrite(descriptor, block * IN_PLACE_BLOCKS, 0)
@@ -56,7 +58,8 @@ def measure_disk(folder: Path, *, now_us: Callable[[], int]) -> DiskTimes:
             os.pwrite(descriptor, block, number % IN_PLACE_BLOCKS * BLOCK_BYTES)
 
         in_place = _time_syncs(descriptor, now_us, write_over)
-        drift_ms = _wall_ms(descriptor) - began_wall_ms - (now_us() - began_us) // 1_000
+        wall_ms, at_us = _read_clocks(descriptor, now_us)
+        drift_ms = wall_ms - began_wall_ms - (at_us - began_us) // 1_000
     return DiskTimes(growing, in_place, began_wall_ms, drift_ms)
 
 
@@ -72,6 +75,12 @@ def _time_syncs(descriptor: int, now_us: Callable[[], int], write: Callable[[int
     return tuple(times)
 
 
-def _wall_ms(descriptor: int) -> int:
-    os.utime(descriptor)
-    return os.fstat(descriptor).st_mtime_ns // 1_000_000
+def _read_clocks(descriptor: int, now_us: Callable[[], int]) -> tuple[int, int]:
+    """Return wall clock in ms and steady time in us of about the same moment: a busy host may pause us in between."""
+    for _ in range(READS_MAX):
+        before_us = now_us()
+        os.utime(descriptor)
+        after_us = now_us()
+        if after_us - before_us <= READ_US_MAX:
+            break
+    return os.fstat(descriptor).st_mtime_ns // 1_000_000, (before_us + after_us) // 2
