@@ -8,8 +8,14 @@ from pathlib import Path
 import pytest
 
 from gristmill.testing.clock import FakeClock
-from gristmill.testing.contracts import Backend, InletContract, LogContract, OwnershipContract, SeekingContract
-from gristmill.testing.contracts.outbox.outlet import OutletContract
+from gristmill.testing.contracts import (
+    Backend,
+    InletContract,
+    LogContract,
+    OutletContract,
+    OwnershipContract,
+    SeekingContract,
+)
 from tests.contract.desk.mending import MendingContract
 from tests.on_kafka.backends import KafkaBackends, require_kafka, start_broker
 

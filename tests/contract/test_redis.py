@@ -19,10 +19,10 @@ from gristmill.testing.contracts import (
     InletContract,
     KeyOrderContract,
     LogContract,
+    OutletContract,
     OwnershipContract,
     SeekingContract,
 )
-from gristmill.testing.contracts.outbox.outlet import OutletContract
 from gristmill.testing.redis_server import RedisProcess
 from tests.apart.outboxes import SentInlet, open_state, pump_of
 from tests.contract.desk.mending import MendingContract

@@ -16,7 +16,7 @@ from tests.commands import wait_until
 from tests.e2e.test_http import serving
 from tests.redis_servers import program_or_skip
 
-pytestmark = pytest.mark.crash
+pytestmark = [pytest.mark.crash, pytest.mark.timeout(240)]
 
 
 @pytest.fixture
