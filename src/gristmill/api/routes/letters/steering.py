@@ -11,7 +11,7 @@ from gristmill.api.desk import close_letters, edit_letter, try_letter
 from gristmill.api.problems import problem
 from gristmill.api.reading.letters import find_letter
 from gristmill.api.services import Services
-from gristmill.api.shapes.letters.one import DoneView, DropQuery, EditLetterRequest, TrialView, TryLetterRequest
+from gristmill.api.shapes.letters.one import DoneView, EditLetterRequest, ReasonQuery, TrialView, TryLetterRequest
 from gristmill.api.views.scores import view_score
 from gristmill.domain.log import DeadLetter
 
@@ -22,13 +22,13 @@ _try_decoder = msgspec.json.Decoder(TryLetterRequest)
 
 
 async def _requeue_letter(services: Services, call: Call) -> Reply:
-    """Make it a record again, with a fresh budget of attempts."""
-    return await _close(services, call, "requeued")
+    """Make it a record again, with a fresh budget of attempts. A reason is kept, with the name of the token."""
+    return await _close(services, call, "requeued", reason=call.read_query(ReasonQuery).reason)
 
 
 async def _drop_letter(services: Services, call: Call) -> Reply:
     """Close it for good; its record never comes back. The reason is kept, with the name of the token."""
-    return await _close(services, call, "dropped", reason=call.read_query(DropQuery).reason)
+    return await _close(services, call, "dropped", reason=call.read_query(ReasonQuery).reason)
 
 
 async def _edit_letter(services: Services, call: Call) -> Reply:
@@ -59,7 +59,7 @@ async def _find(services: Services, call: Call) -> DeadLetter:
     return await find_letter(services.log, call.principal, call.number("dead_letter_id"))
 
 
-async def _close(services: Services, call: Call, kind: Literal["requeued", "dropped"], *, reason: str = "") -> Reply:
+async def _close(services: Services, call: Call, kind: Literal["requeued", "dropped"], *, reason: str) -> Reply:
     letter = await _find(services, call)
     if not await close_letters(services.desk, call.principal, [letter], kind, reason=reason):
         raise problem("conflict", f"dead letter {letter.dead_letter_id} is no longer open")
@@ -74,6 +74,7 @@ LETTER_STEERING_OPERATIONS = (
         summary="Give a record another chance",
         access="operator",
         handle=_requeue_letter,
+        query=ReasonQuery,
         answer=DoneView,
         problems=("not-found", "conflict"),
     ),
@@ -84,7 +85,7 @@ LETTER_STEERING_OPERATIONS = (
         summary="Close a dead letter for good",
         access="operator",
         handle=_drop_letter,
-        query=DropQuery,
+        query=ReasonQuery,
         answer=DoneView,
         problems=("not-found", "conflict"),
     ),

@@ -13,7 +13,7 @@ from gristmill.domain.upkeep.closing import ClosingKind
 
 __all__ = [
     "DoneView",
-    "DropQuery",
+    "ReasonQuery",
     "EditLetterRequest",
     "FailureView",
     "LetterQuery",
@@ -27,8 +27,8 @@ PAGE_MAX = 200
 REASON_CHARS_MAX = 500
 
 
-class DropQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a record is dropped."""
+class ReasonQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a record is brought back or dropped."""
 
     reason: Annotated[str, Meta(max_length=REASON_CHARS_MAX, description="kept with the token's name")] = ""
 
