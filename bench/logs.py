@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from cases.logs.kafka_log import measure_cycle_kafka, measure_idle_kafka, measure_latency_kafka
 from cases.logs.redis_log import measure_cycle_redis, measure_idle_redis, measure_latency_redis
+from cases.logs.runner_sqlite import measure_runner_sqlite
 from cases.logs.sqlite_log import measure_cycle_sqlite, measure_idle_sqlite, measure_latency_sqlite
 from cases.printing import print_cases
 
@@ -22,6 +23,7 @@ CASES = {
     "latency.sqlite": measure_latency_sqlite,
     "latency.redis": measure_latency_redis,
     "latency.kafka": measure_latency_kafka,
+    "runner.sqlite": measure_runner_sqlite,
     "idle.sqlite": measure_idle_sqlite,
     "idle.redis": measure_idle_redis,
     "idle.kafka": measure_idle_kafka,
