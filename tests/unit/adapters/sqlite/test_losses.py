@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from gristmill.adapters.sqlite import SqliteStore
+from gristmill.adapters.sqlite.upkeep.sweeps.lossy import LossySweep
 from gristmill.domain.log import Diagnosis, NewRecord
 from gristmill.domain.upkeep.retention import RetentionRules
 from gristmill.domain.upkeep.topics import LossyRule
@@ -123,6 +125,36 @@ async def test_a_group_that_moves_or_that_is_served_here_is_never_let_go(store: 
         await sweep(store, clock, **rules)
     assert await lag_of(store, "slow") == (2, 0, 0)
     assert (await lag_of(store, "paused"))[2] == 0
+
+
+async def test_a_group_that_stops_after_it_has_moved_is_let_go_from_then_on(
+    store: SqliteStore, clock: FakeClock
+) -> None:
+    rules: dict[str, Any] = {"groups": {"t": ("live",)}, "abandoned_ms": 7 * DAY_MS}
+    await store.log.append("t", records(*"abc"))
+    await store.log.accept([one.lease for one in await claim(store.log, group="live")])
+    for limit in (1, 1):
+        await store.log.accept([one.lease for one in await claim(store.log, group="old", limit=limit)])
+        await sweep(store, clock, **rules)
+        clock.advance(5 * DAY_MS)
+    assert (await lag_of(store, "old"))[2] == 0
+    clock.advance(3 * DAY_MS)
+    await sweep(store, clock, **rules)
+    assert await lag_of(store, "old") == (0, 0, 1)
+
+
+async def test_a_record_that_somebody_begins_with_meanwhile_stays(
+    store: SqliteStore, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await store.log.append("t", records(*"abc"))
+    loop = asyncio.get_running_loop()
+
+    def claim_meanwhile(*_: object) -> None:
+        asyncio.run_coroutine_threadsafe(claim(store.log, limit=1), loop).result(timeout=30)
+
+    monkeypatch.setattr(LossySweep, "prepare", claim_meanwhile)
+    assert await sweep(store, clock, **keeping(max_entries=2)) == 0
+    assert (await lag_of(store))[2] == 0
 
 
 async def test_the_only_group_of_a_topic_is_never_let_go(store: SqliteStore, clock: FakeClock) -> None:

@@ -47,7 +47,20 @@ async def test_a_weight_that_was_ordered_replaces_the_one_that_was_declared() ->
     await hand.dispatcher.start()
     side = await hand.join(capacity=100)
     leases = leases_of(await hand.receive(side))
+    while len(leases) < 100:
+        leases += leases_of(await hand.receive(side))
     assert {lease.group for lease in leases} == {"G"}
+    await hand.dispatcher.stop()
+
+
+async def test_a_paused_generator_with_records_does_not_keep_the_dispatcher_busy() -> None:
+    hand = Hand()
+    hand.world.orders["G"] = PAUSED
+    await hand.world.append("posts", *"abc")
+    await hand.dispatcher.start()
+    await hand.join()
+    await hand.clock.sleep_ms(30_000)
+    assert hand.log.calls.count("wait") == 0, "nothing is waited for that is there already"
     await hand.dispatcher.stop()
 
 
