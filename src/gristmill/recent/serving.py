@@ -22,6 +22,7 @@ from gristmill.recent.core.event import EventRows
 from gristmill.recent.core.frames import check_frame, read_records
 from gristmill.recent.core.gate import Gate
 from gristmill.recent.core.request import LatestRequest
+from gristmill.recent.ending import end_tasks
 from gristmill.recent.metrics import ServingMetrics
 from gristmill.recent.store import RecentStore
 
@@ -71,14 +72,15 @@ class RecentServing:
             Unavailable: the log cannot be read at the start, or has not been for ten minutes.
         """
         self.gate.on_start(end=await self._log.end(self._topic))
+        tasks = [asyncio.create_task(work()) for work in (self._read, self._look, self._expire, self._sweep)]
         try:
-            async with asyncio.TaskGroup() as tasks:
-                for work in (self._read, self._look, self._expire, self._sweep):
-                    tasks.create_task(work())
-        except BaseExceptionGroup as group:
+            ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            await end_tasks(tasks)
+        for task in ended:
             # One of them has ended: without it what is served would grow old in silence.
-            _log.error("recent items are no longer kept", topic=self._topic, error=str(group.exceptions[0]))
-            raise group.exceptions[0] from group
+            _log.error("recent items are no longer kept", topic=self._topic, error=str(task.exception()))
+            task.result()
 
     def latest(self, request: LatestRequest, *, timeout_ms: int = 0) -> Answer:
         """Return the newest items of authors.

@@ -64,6 +64,28 @@ async def test_AC_RS_014_a_part_that_ends_ends_the_server_and_says_where(log: Lo
         await serving.run()
 
 
+async def test_AC_RS_046_a_server_ends_though_its_client_library_loses_a_cancellation() -> None:
+    clock = FakeClock()
+    memory, lost = MemoryStore(clock).log, 0
+
+    async def read_all(topic: str, *, after: int = 0, until_end: bool = True) -> AsyncIterator[list[StoredRecord]]:
+        nonlocal lost
+        async for records in memory.read_all(topic, after=after):
+            yield records
+        while not until_end:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                lost += 1
+                if lost == 2:
+                    raise
+
+    log: Any = Instead(memory, read_all=read_all)
+    async with running(make_serving(log, clock)) as task:
+        await until_still()
+    assert (task.done(), lost) == (True, 2)
+
+
 async def test_AC_RS_015_a_lag_that_cannot_be_looked_up_stops_nothing() -> None:
     clock = FakeClock()
     memory, looks = MemoryStore(clock).log, 0

@@ -23,6 +23,7 @@ from gristmill.ports.clock import Clock
 from gristmill.recent import RecentStore, StoreLimits
 from gristmill.recent.core.feed import FeedRules, RawMapping
 from gristmill.recent.core.gate import Gate
+from gristmill.recent.ending import end_tasks
 from gristmill.recent.feeder import Feeder
 from gristmill.recent.metrics import FeederMetrics, ServingMetrics, StoreCollector
 from gristmill.recent.serving import RecentServing
@@ -195,6 +196,4 @@ async def _live(
             working.result()
     finally:
         await web.stop()
-        for task in (working, asked):
-            task.cancel()
-        await asyncio.wait([working, asked])
+        await end_tasks([working, asked])
