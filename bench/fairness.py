@@ -9,9 +9,14 @@ of the 99th percentiles.
 from __future__ import annotations
 
 from cases.fairness import measure_publish, measure_publish_slow_disk
+from cases.logs.urgent_flood import measure_urgent_flood
 from cases.printing import print_cases
 
-CASES = {"publish.p99": measure_publish, "publish.slow_disk.p99": measure_publish_slow_disk}
+CASES = {
+    "publish.p99": measure_publish,
+    "publish.slow_disk.p99": measure_publish_slow_disk,
+    "urgent.flood.p99": measure_urgent_flood,
+}
 
 if __name__ == "__main__":
     print_cases("fairness", CASES, doc=__doc__)
