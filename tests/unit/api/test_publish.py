@@ -48,6 +48,16 @@ async def test_an_item_without_an_id_is_called_by_its_item_id(faced: Face) -> No
     assert getattr(mapped, "input_id", "") == published["input_id"]
 
 
+async def test_a_record_carries_the_trace_of_its_call_unless_it_is_nonsense(faced: Face) -> None:
+    trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    for header in (f"{trace}-and-more", "nonsense"):
+        answer = await faced.client.post("/v1/items", json={"text": "hello"}, headers={"traceparent": header})
+        assert answer.status_code == 202
+    traced, other = await faced.store.log.claim("items", "items", owner="me", limit=2, lease_ms=1_000)
+    assert traced.headers["traceparent"] == trace
+    assert "traceparent" not in other.headers
+
+
 @pytest.mark.parametrize(
     ("body", "pointer"),
     [

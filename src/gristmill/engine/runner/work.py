@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import structlog
 
+from gristmill.domain.front.trace import read_trace_id
 from gristmill.domain.log import Delivery, Diagnosis, Lease
 from gristmill.engine.core.recovery import cut_error_text
 from gristmill.engine.runner.core.failures import Failures
-from gristmill.engine.runner.core.trace import read_trace_id
 from gristmill.engine.runner.core.verdict import (
     Accept,
     Budget,

@@ -13,6 +13,7 @@ import structlog
 
 from gristmill.domain.errors import UsageError
 from gristmill.domain.front.publication import KeyTaken, Once, Publication
+from gristmill.domain.front.trace import TRACE_HEADER
 from gristmill.domain.ids import ItemId
 from gristmill.domain.input_key import TENANT_DEFAULT
 from gristmill.domain.intake import LeftOut, MappedRecord, Violations
@@ -55,16 +56,20 @@ class Door(msgspec.Struct, frozen=True):
     Attributes:
         tenant: whose it is.
         source: the published Source that maps it, where the generator does not say.
+        trace: header `traceparent` of the call that brings it, empty where there is none.
     """
 
     generator: Generator
     tenant: str = TENANT_DEFAULT
     source: str = ""
+    trace: str = ""
 
     @property
     def headers(self) -> dict[str, str]:
         """What its records say of it in the log."""
         told = {SOURCE_HEADER: self.source} if self.source else {}
+        if self.trace:
+            told[TRACE_HEADER] = self.trace
         return told if self.tenant == TENANT_DEFAULT else {**told, TENANT_HEADER: self.tenant}
 
 

@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from gristmill.domain.errors import DataError, OutcomeUnknown, Unavailable
+from gristmill.domain.front.trace import read_trace_id
 from gristmill.domain.outcome import Done, End, Fail, Park, Retry, Skip
 from gristmill.engine.runner.core.breaker import Breaker
 from gristmill.engine.runner.core.failures import PER_RECORD_MAX, RECORDS_MAX, Failures
 from gristmill.engine.runner.core.holding import HeldLeases
-from gristmill.engine.runner.core.trace import read_trace_id
 from gristmill.engine.runner.core.verdict import (
     Accept,
     Budget,
