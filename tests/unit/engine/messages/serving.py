@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from prometheus_client import CollectorRegistry
 
@@ -26,10 +26,18 @@ LOOK_AGAIN_MS = 50
 class Serving:
     """One service; `work` lets it work until nothing is left, however long its waits are."""
 
-    def __init__(self, table: RoutingTable, jumps: Mapping[str, Jump], *, newest: Newest | None = None) -> None:
+    def __init__(
+        self,
+        table: RoutingTable,
+        jumps: Mapping[str, Jump],
+        *,
+        newest: Newest | None = None,
+        capabilities: Collection[str] = (),
+    ) -> None:
         self.clock = FakeClock(is_jumping=True)
         self.store = MemoryStore(self.clock)
         self.log, self.cache = self.store.log, self.store.cache
+        self.log.capabilities = self.log.capabilities.union(capabilities)
         self.metrics = fresh_metrics()
         self.table = table
         self.sender = MessageSender(self.log, table, self.clock, metrics=self.metrics)

@@ -12,6 +12,7 @@ from gristmill.adapters.memory import MemoryCache, MemoryStore
 from gristmill.domain.errors import ConfigError, Unavailable
 from gristmill.domain.log import NewRecord
 from gristmill.engine.messages.core.envelope import Envelope
+from gristmill.engine.messages.core.fan_out import Jumped
 from gristmill.engine.messages.forwarding import ForwardingLog
 from gristmill.engine.messages.holding import TopicHold
 from gristmill.engine.messages.service import MessageService
@@ -23,6 +24,7 @@ from tests.messages.consumers import Told, fresh_metrics, route, table_of
 from tests.unit.engine.messages import serving
 
 HOLD_MS = 3_000
+TAKEN_MS = 60_000
 
 
 def always(topic: str) -> bool:
@@ -269,3 +271,46 @@ async def test_P7_a_record_that_waits_since_before_a_takeover_goes_first() -> No
     await running.log.release([first.lease], delay_ms=20_000)
     await running.work()
     assert told.applied["7"] == ["0", "1", "2"]
+
+
+async def test_a_log_that_keeps_the_order_of_keys_is_worked_on_by_every_process() -> None:
+    told = Told()
+    running = serving.Serving(table_of(route("t")), {"plan": told.jump}, capabilities={"key_order"})
+    await running.cache.put("messages-topic:messages.test.normal", "somebody", ttl_ms=1 << 40)
+    await running.work(Envelope(id="1", type="t", key="7"))
+    assert told.applied["7"] == ["1"]
+
+
+async def test_a_topic_that_somebody_else_took_is_left_and_taken_again_when_it_is_free() -> None:
+    told = Told()
+    taken_at_ms: list[int] = []
+
+    async def jump(envelope: Envelope) -> Jumped:
+        if envelope.id == "1":
+            await running.cache.put("messages-topic:messages.test.normal", "somebody", ttl_ms=TAKEN_MS)
+            taken_at_ms.append(running.clock.now_ms())
+            await running.clock.sleep_ms(MessageSettings().hold_ms)
+            await running.sender.send([Envelope(id="2", type="t", key="8")])
+        return await told.jump(envelope)
+
+    running = serving.Serving(table_of(route("t")), {"plan": jump})
+    await running.work(Envelope(id="1", type="t", key="7"))
+    assert (told.applied["7"], told.applied["8"]) == (["1"], ["2"])
+    assert running.clock.now_ms() >= taken_at_ms[0] + TAKEN_MS
+
+
+async def test_a_log_that_cannot_be_asked_holds_a_takeover_up_for_one_lease_at_most(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = Told()
+    running = serving.Serving(table_of(route("t")), {"plan": told.jump})
+    reclaim, failures = running.log.reclaim, iter([True] * 3)
+
+    async def fail_at_first(*, me: str) -> int:
+        if next(failures, False):
+            raise Unavailable("log")
+        return await reclaim(me=me)
+
+    monkeypatch.setattr(running.log, "reclaim", fail_at_first)
+    await running.work(Envelope(id="1", type="t", key="7"))
+    assert told.applied["7"] == ["1"]

@@ -112,6 +112,8 @@ def test_a_batch_names_the_event_that_is_wrong() -> None:
 def test_a_body_that_is_no_json_travels_in_base64_though_its_type_says_so() -> None:
     members = json.loads(write_cloud_event(Envelope(id="1", type="t", body=b"{")))
     assert members["data_base64"] == "ew=="
+    # White space around JSON would be lost in it.
+    assert read_cloud_event(write_cloud_event(Envelope(id="1", type="t", body=b" 1\n"))).body == b" 1\n"
 
 
 def test_headers_are_percent_encoded_as_the_binding_shows_it() -> None:
