@@ -41,6 +41,9 @@ POLL_MS = 1_000
 CANCEL_MS = 3_000
 """How long cancelled handlers may take to let go at a stop; with the drain this stays below 30 s."""
 
+CLAIM_AGAIN_MS_MAX = 5_000
+"""Longest pause after a claim that failed: a log that is back should not wait for long."""
+
 LOOK_AT_KEYS_MS = 1_000
 DUE_MAX = 1_000
 """Times at which records come again that are remembered, to claim just then; beyond it the poll finds them."""
@@ -93,7 +96,7 @@ class Runner:
         self._has_own_lag = has_own_lag
         self._breaker = Breaker(failures_max=settings.dependency_failures_max, probe_ms=settings.probe_ms)
         self._waiting = WaitingRecords(settings.ordering, grace_ms=2 * settings.lease_ms + POLL_MS)
-        self._backoff = Backoff()
+        self._backoff = Backoff(max_ms=CLAIM_AGAIN_MS_MAX)
         self._running: dict[asyncio.Task[None], RecordWork] = {}
         self._due_at_ms: list[int] = []
         self._wake = Wake()
@@ -156,20 +159,20 @@ class Runner:
             limit = self._limit()
             if limit > 0:
                 found = await self._claim(limit)
-                if found is None:
-                    await self._wake.wait_for(self._clock, timeout_ms=self._backoff.ready_in_ms(now_ms=self._now_ms()))
-                elif found:
+                if found:
                     await self._take_in(found)
-                else:
+                elif found is not None:
                     await self._wait_for_records()
             else:
                 await self._wait_for_room()
             self._look_at_keys()
 
     def _limit(self) -> int:
-        settings = self._settings
+        settings, now_ms = self._settings, self._now_ms()
+        if self._backoff.ready_in_ms(now_ms=now_ms):
+            return 0
         room = settings.workers + settings.prefetch - len(self._running) - self._waiting.ready_count
-        return self._breaker.limit(min(max(0, room), settings.batch), now_ms=self._now_ms())
+        return self._breaker.limit(min(max(0, room), settings.batch), now_ms=now_ms)
 
     async def _claim(self, limit: int) -> list[Delivery] | None:
         """Return what was claimed, None when the claim failed."""
@@ -255,8 +258,9 @@ class Runner:
             await self._wake.wait_for(self._clock, timeout_ms=timeout_ms)
 
     async def _wait_for_room(self) -> None:
-        probe_in_ms = self._breaker.due_in_ms(now_ms=self._now_ms())
-        await self._wake.wait_for(self._clock, timeout_ms=min(POLL_MS, probe_in_ms) if probe_in_ms else POLL_MS)
+        now_ms = self._now_ms()
+        pauses_ms = (POLL_MS, self._breaker.due_in_ms(now_ms=now_ms), self._backoff.ready_in_ms(now_ms=now_ms))
+        await self._wake.wait_for(self._clock, timeout_ms=min(pause_ms for pause_ms in pauses_ms if pause_ms))
 
     async def _give_back(self, deliveries: Sequence[Delivery], *, delay_ms: int) -> None:
         """Hand records back that have not begun; a run is not counted for them."""

@@ -15,7 +15,7 @@ from gristmill.adapters.memory import MemoryStore
 from gristmill.domain.errors import ConfigError, InvariantBroken, Unavailable
 from gristmill.domain.log import Delivery, Lease, NewRecord
 from gristmill.domain.outcome import Outcome, Park, Retry
-from gristmill.engine.runner import Runner, RunnerMetrics, RunnerSettings
+from gristmill.engine.runner import Runner, RunnerMetrics, RunnerSettings, runner
 from gristmill.ports.handling import Handler, Handling
 from gristmill.testing.clock import FakeClock
 
@@ -155,6 +155,24 @@ async def test_a_log_that_is_down_later_is_waited_for_and_one_that_breaks_ends_t
     assert isinstance(running.exception(), InvariantBroken)
 
 
+async def test_a_failed_claim_is_not_made_again_before_its_pause_whatever_else_happens(world: World) -> None:
+    ends: list[int] = []
+
+    async def work(handling: Handling) -> None:
+        await world.clock.sleep_ms(1_000 + 10 * len(ends))
+        ends.append(1)
+        if len(ends) == 1:
+            world.failures["claim"] = [Unavailable("log")] * 5
+
+    await world.put(*"abcdefgh")
+    with structlog.testing.capture_logs() as lines:
+        async with world.driven(work, workers=4):
+            await until(world, lambda: len(ends) == 8)
+    failed = [line for line in lines if line["event"] == "claim failed"]
+    assert [line["again_in_ms"] for line in failed] == [1_000, 2_000, 4_000, 5_000, 5_000]
+    assert world.clock.monotonic_us() // 1_000 > 17_000
+
+
 async def test_records_are_claimed_for_free_workers_only(world: World) -> None:
     stuck = Stuck(world.clock)
     await world.put("a", "b", "c", "d")
@@ -173,7 +191,7 @@ async def test_a_step_of_ten_leases_runs_once(world: World) -> None:
 
     await world.put("a")
     async with world.driven(sleep_long, lease_ms=LEASE_MS):
-        await until(world, lambda: world.read("messages_total", outcome="done") == 1)
+        await until(world, lambda: world.read("messages_total", outcome="done") == 1, step_ms=5_000)
     assert runs == [1]
 
 
@@ -317,8 +335,10 @@ async def test_P7_a_record_in_delay_holds_back_its_key_alone(world: World) -> No
     assert calls.seen.index("b2") < calls.seen.index("a2")
 
 
-async def test_a_key_that_waits_for_an_hour_is_told_of(world: World) -> None:
-    calls = Calls(a1=[Retry(4_000_000)])
+async def test_a_key_that_waits_for_an_hour_is_told_of(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert runner.KEY_HELD_MS_MAX == 3_600_000
+    monkeypatch.setattr(runner, "KEY_HELD_MS_MAX", 60_000)  # An hour of polls would take its time.
+    calls = Calls(a1=[Retry(70_000)])
     await world.put("a1", "a2", key="a")
     with structlog.testing.capture_logs() as lines:
         async with world.driven(calls, ordering="key"):
