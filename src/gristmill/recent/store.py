@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gristmill.recent.core.admission import admit
 from gristmill.recent.core.answer import Answer, ItemRows
 from gristmill.recent.core.early import Decision, EarlyDecisions
-from gristmill.recent.core.event import EventKind, EventRows
+from gristmill.recent.core.event import EventKind, EventRows, select
 from gristmill.recent.core.limits import StoreLimits
 from gristmill.recent.core.request import Ids, LatestRequest, bound_request
 from gristmill.recent.core.tally import Name, Tally
@@ -79,7 +79,7 @@ class RecentStore:
         self.tally.read += len(rows)
         is_named = rows["item"] != 0
         self.tally.add("no_id_rejected", int((~is_named).sum()))
-        rows = rows[is_named]
+        rows = select(rows, is_named)
         start = 0
         for place in np.flatnonzero(rows["kind"] == EventKind.UNDELETE).tolist():
             self._apply_stretch(rows[start:place])
@@ -161,11 +161,11 @@ class RecentStore:
         self._now_ms = max(self._now_ms, now_ms)
 
     def _apply_stretch(self, rows: EventRows) -> None:
-        self._insert(rows[rows["kind"] == EventKind.CREATE])
-        self._delete(rows[rows["kind"] == EventKind.DELETE])
+        self._insert(select(rows, rows["kind"] == EventKind.CREATE))
+        self._delete(select(rows, rows["kind"] == EventKind.DELETE))
+        decisions = select(rows, rows["kind"] >= EventKind.HIDE)
         for kind, name in DECISIONS:
-            self.tally.add(name, int((rows["kind"] == kind).sum()))
-        decisions = rows[rows["kind"] >= EventKind.HIDE]
+            self.tally.add(name, int((decisions["kind"] == kind).sum()))
         for kind, item, bits_set, bits_clear in decisions[["kind", "item", "set", "clear"]].tolist():
             self._decide(EventKind(kind), item, bits_set, bits_clear)
 

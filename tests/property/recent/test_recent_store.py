@@ -84,7 +84,7 @@ def plain(event: Event) -> Event:
     cuts=st.lists(st.integers(1, 40), min_size=1, max_size=8),
     requests=st.lists(REQUESTS, min_size=1, max_size=4),
 )
-@settings(max_examples=100)
+@settings(max_examples=80)
 def test_AC_RS_041_the_store_answers_like_a_list_comprehension(
     engine: str, events: list[Event], cuts: list[int], requests: list[LatestRequest]
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from gristmill.recent.core.event import EventRows
+from gristmill.recent.core.event import EventRows, select
 from gristmill.recent.core.limits import StoreLimits
 
 __all__ = ["Admitted", "admit"]
@@ -27,6 +27,8 @@ def admit(rows: EventRows, limits: StoreLimits, *, now_ms: int) -> Admitted:
     """
     age_ms = now_ms - rows["at_ms"]
     is_expired, is_future = age_ms > limits.retention_ms, age_ms < -limits.skew_ms
-    kept = rows[~is_expired & ~is_future]
-    kept["at_ms"] = np.minimum(kept["at_ms"], now_ms)
+    kept = select(rows, ~is_expired & ~is_future)
+    if (kept["at_ms"] > now_ms).any():
+        kept = kept.copy()
+        kept["at_ms"] = np.minimum(kept["at_ms"], now_ms)
     return Admitted(kept, int(is_expired.sum()), int(is_future.sum()))

@@ -13,7 +13,18 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["EVENT_ROW", "Event", "EventKind", "EventRows", "Flag", "ItemKind", "events_of", "mark_replies", "rows_of"]
+__all__ = [
+    "EVENT_ROW",
+    "Event",
+    "EventKind",
+    "EventRows",
+    "Flag",
+    "ItemKind",
+    "events_of",
+    "mark_replies",
+    "rows_of",
+    "select",
+]
 
 
 class EventKind(IntEnum):
@@ -111,6 +122,11 @@ def events_of(rows: EventRows) -> list[Event]:
     return [
         Event(**{**dict(zip(names, values, strict=True)), "kind": EventKind(values[0])}) for values in rows.tolist()
     ]
+
+
+def select(rows: EventRows, chosen: NDArray[np.bool_]) -> EventRows:
+    """Return the chosen rows; the rows themselves where all are, since to copy whole rows is slow in numpy."""
+    return rows if chosen.all() else rows[chosen]
 
 
 def mark_replies(rows: EventRows) -> None:

@@ -40,6 +40,8 @@ class Chains:
         Returns:
             How many came late and were spliced in, and those that were too late: the cap lies above them.
         """
+        if not len(sequences):
+            return 0, sequences
         order = np.argsort(authors, kind="stable")
         sequences, authors = sequences[order], authors[order]
         is_late = self._is_late(sequences, self._authors.heads[authors, queue])

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gristmill.recent.core.answer import ITEM_ROW, ItemRows
-from gristmill.recent.core.event import EventRows
+from gristmill.recent.core.event import EventRows, select
 from gristmill.recent.core.limits import StoreLimits
 from gristmill.recent.core.request import Ids, Query
 from gristmill.recent.engine.authors import ORIGINALS, QUEUES, SECONDARY, VIDEOS, Authors
@@ -58,8 +58,10 @@ class NumpyEngine:
             while len(some):
                 # What comes again in the same batch meets the first of its id as stored.
                 _, firsts = np.unique(some["item"], return_index=True)
-                counts += self._insert_distinct(some[np.sort(firsts)], now_ms=now_ms, cutoff_ms=cutoff_ms)
-                some = np.delete(some, firsts)
+                is_first = np.zeros(len(some), np.bool_)
+                is_first[firsts] = True
+                counts += self._insert_distinct(select(some, is_first), now_ms=now_ms, cutoff_ms=cutoff_ms)
+                some = some[~is_first]
         return counts
 
     def delete(self, ids: Ids, expires_ms: NDArray[np.int64], *, cutoff_ms: int) -> Removed:
@@ -152,10 +154,10 @@ class NumpyEngine:
 
     def _insert_distinct(self, items: EventRows, *, now_ms: int, cutoff_ms: int) -> Counts:
         is_dead = self._tombs.has(items["item"], now_ms=now_ms)
-        items = items[~is_dead]
+        items = select(items, ~is_dead)
         rows = self._ring.ids.find(items["item"])
         updated, spliced = self._update(rows[rows >= 0], items[rows >= 0])
-        new = items[rows < 0]
+        new = select(items, rows < 0)
         evicted = self._make_room(len(new))
         inserted, late, refused = self._insert_new(new, cutoff_ms=cutoff_ms)
         return [
