@@ -49,9 +49,9 @@ RETRY_S = 0.1
 PREFETCH_KBYTES = 16 * 1024
 """What librdkafka holds for a group beside our own buffer."""
 
-FETCH_WAIT_MS = 500
-"""How long a broker keeps a question for more records open; it answers at once when there are some. Twice a second an
-idle member asks."""
+FETCH_WAIT_MS = 300
+"""How long a broker keeps a question for more records open; it answers at once when there are some. That is how often
+an idle member asks, and how long a partition that goes on after a pause may have to wait."""
 
 STATISTICS_MS = 1_000
 SILENT_US_MAX = 4_000_000

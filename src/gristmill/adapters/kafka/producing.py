@@ -31,6 +31,9 @@ PASSING = frozenset(
 POLL_S = 0.5
 """Longest wait of the thread that takes answers; an answer ends it at once."""
 
+RECONNECT_MS_MAX = 1_000
+"""Longest pause before a connection that broke is made again; by itself librdkafka waits up to 10 s after several."""
+
 REQUEST_BYTES_MAX = RECORD_BYTES_MAX + 1024 * 1024
 """Room for the largest record with its headers."""
 
@@ -124,8 +127,14 @@ class _Batch:
 
 
 def client_config(settings: KafkaSettings) -> dict[str, Any]:
-    """Return what every client is told: where the brokers are, and to speak through our log."""
-    return {"log_level": 0, "error_cb": _note_error, **settings.client, "bootstrap.servers": settings.brokers}
+    """Return what every client is told: where the brokers are, to be back soon, and to speak through our log."""
+    return {
+        "log_level": 0,
+        "error_cb": _note_error,
+        "reconnect.backoff.max.ms": RECONNECT_MS_MAX,
+        **settings.client,
+        "bootstrap.servers": settings.brokers,
+    }
 
 
 def _make_producer(settings: KafkaSettings) -> Producer:

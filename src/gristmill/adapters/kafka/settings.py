@@ -48,7 +48,7 @@ class KafkaSettings(msgspec.Struct, frozen=True, kw_only=True):
     ordering: Ordering = "none"
     tiers_ms: tuple[int, ...] = (5_000, 60_000, 600_000)
     crash_guard: bool = True
-    fetched_max: int = 2_000
+    fetched_max: int = 8_000
     fetched_bytes_max: int = 64 * 1024 * 1024
     drain_ms: int = 10_000
     timeout_ms: int = 15_000

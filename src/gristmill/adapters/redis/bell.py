@@ -12,8 +12,11 @@ from gristmill.adapters.redis.server import RedisServer
 
 __all__ = ["Listener"]
 
-SILENCE_S = 3.0
+SILENCE_S = 2.0
 """After so long without a message the server is asked whether the connection still lives."""
+
+ANSWER_S = 1.0
+"""How long the answer is waited for. Until then an idle group takes silence for peace, and asks nothing itself."""
 
 CANCEL_AGAIN_S = 0.1
 PAUSE_S = 0.5
@@ -65,7 +68,7 @@ class Listener:
             await subscription.subscribe(self._channel)
             is_asked = False
             while True:
-                message = await subscription.get_message(timeout=SILENCE_S)
+                message = await subscription.get_message(timeout=ANSWER_S if is_asked else SILENCE_S)
                 if message is None:
                     if is_asked:
                         return

@@ -19,6 +19,7 @@ from gristmill.testing.crash.cycles.cuts import CutsOutcome, run_cuts
 from gristmill.testing.crash.cycles.grounds import LogKind
 from gristmill.testing.crash.cycles.loop import Outcome, run_cycles
 from gristmill.testing.redis_server import find_servers
+from gristmill.testing.simulate import quiet_logs
 
 __all__ = ["main_of_cuts", "main_of_cycles"]
 
@@ -30,15 +31,16 @@ def main_of_cycles(arguments: Sequence[str]) -> int:
     parser.add_argument("--records", type=int, default=10_000, help="records in all, spread over the cycles")
     chosen = parser.parse_args(arguments)
     folder = _make_folder(chosen)
-    outcome = run_cycles(
-        folder,
-        log=chosen.log,
-        cycles=chosen.cycles,
-        records=chosen.records,
-        seed=chosen.seed,
-        program=find_servers().get(chosen.server, ""),
-        tell=lambda line: print(line, file=sys.stderr, flush=True),
-    )
+    with quiet_logs():
+        outcome = run_cycles(
+            folder,
+            log=chosen.log,
+            cycles=chosen.cycles,
+            records=chosen.records,
+            seed=chosen.seed,
+            program=find_servers().get(chosen.server, ""),
+            tell=lambda line: print(line, file=sys.stderr, flush=True),
+        )
     return _finish(folder, outcome)
 
 
@@ -50,9 +52,10 @@ def main_of_cuts(arguments: Sequence[str]) -> int:
     chosen = parser.parse_args(arguments)
     folder = _make_folder(chosen)
     program = find_servers().get(chosen.server, "")
-    outcome = run_cuts(
-        folder, log=chosen.log, cuts=chosen.cuts, outages=chosen.outages, seed=chosen.seed, program=program
-    )
+    with quiet_logs():
+        outcome = run_cuts(
+            folder, log=chosen.log, cuts=chosen.cuts, outages=chosen.outages, seed=chosen.seed, program=program
+        )
     return _finish(folder, outcome)
 
 
