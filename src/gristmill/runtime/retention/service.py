@@ -48,6 +48,7 @@ class RetentionSweep:
         self._clock = clock
         self._metrics = metrics
         self._told_at_ms: dict[str, int] = {}
+        self._standing: set[tuple[str, str]] = set()
         self._leap_told_us: int | None = None
 
     async def run_once(self) -> None:
@@ -88,8 +89,11 @@ class RetentionSweep:
                 _log.warning("topic grows", topic=one.topic, records=one.records, behind=one.group, oldest_s=held_s)
 
     async def _tell_standing(self, now_ms: int) -> None:
-        self._metrics.standing.clear()
-        for one in await self._upkeep.standing(self._rules, now_ms=now_ms):
+        standing = await self._upkeep.standing(self._rules, now_ms=now_ms)
+        for topic, group in self._standing - {(one.topic, one.group) for one in standing}:
+            self._metrics.standing.labels(topic, group).set(0)
+        self._standing = {(one.topic, one.group) for one in standing}
+        for one in standing:
             standing_ms = now_ms - one.since_ms
             self._metrics.standing.labels(one.topic, one.group).set(standing_ms / 1000)
             if standing_ms < STANDING_TOLD_MS or not self._is_to_be_told(f"{one.topic} {one.group}", now_ms):

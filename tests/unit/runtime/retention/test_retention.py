@@ -137,6 +137,9 @@ async def test_a_group_that_nobody_serves_is_told_before_it_is_let_go_and_after(
     assert told == [("nobody serves a group", 166 * 3_600), ("group holds no records back any more", None)]
     labels = {"topic": "posts", "group": "old"}
     assert registry.get_sample_value("gristmill_retention_standing_seconds", labels) == 169 * 3_600
+    upkeep.standing_groups = []
+    await sweep.run_once()
+    assert registry.get_sample_value("gristmill_retention_standing_seconds", labels) == 0
 
 
 async def test_a_topic_of_few_large_records_is_told_too() -> None:
