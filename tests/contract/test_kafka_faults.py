@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient
 
 from gristmill.adapters.clock import SystemClock
 from gristmill.adapters.kafka import KafkaLog, KafkaSettings
+from gristmill.adapters.kafka.reading import TopicReader
 from gristmill.domain.errors import ConfigError, Unavailable
 from gristmill.domain.log import Delivery, NewRecord
 from gristmill.testing.cut_proxy import CutProxy
@@ -225,3 +226,14 @@ async def test_brokers_are_looked_at_before_they_are_used(settings: KafkaSetting
     with pytest.raises(ConfigError):
         await greedy.append("other", [NewRecord(b"x")])
     await greedy.close()
+
+
+async def test_a_reading_that_has_ended_asks_the_brokers_for_nothing_more(settings: KafkaSettings) -> None:
+    log, reader = KafkaLog(settings, SystemClock()), TopicReader(settings)
+    await log.append("t", [NewRecord(b"x")])
+    batches = [batch async for batch in reader.read(f"{settings.prefix}t", starts={0: 0}, ends={0: 1})]
+    assert [[message.value() for message in batch] for batch in batches] == [[b"x"]]
+    assert reader._consumer is not None
+    assert reader._consumer.assignment() == []
+    await reader.close()
+    await log.close()
