@@ -16,8 +16,8 @@ from gristmill.adapters.memory import MemoryStore
 from gristmill.adapters.sqlite import SqliteStore
 from gristmill.api.app import build_app
 from gristmill.api.console import build_console
-from gristmill.api.desk import Desk
 from gristmill.api.describe import describe, render
+from gristmill.api.desk import Desk
 from gristmill.api.metrics import ApiMetrics
 from gristmill.api.routes import OPERATIONS
 from gristmill.api.security import RequestRates, TokenGate, make_token

@@ -1,4 +1,4 @@
-"""Sending rows of an outbox to topics on Kafka: each record says which row it is, and readers leave out a second one."""
+"""Sending rows of an outbox to topics on Kafka: each record names its row, and readers leave out a second one."""
 
 from __future__ import annotations
 
