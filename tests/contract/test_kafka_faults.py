@@ -83,6 +83,18 @@ async def until_some(log: KafkaLog) -> None:
     await log.accept([one.lease for one in found])
 
 
+async def until_told(log: KafkaLog) -> float:
+    """Ask for the end of the topic until there is an answer; return how long that took, at most half a minute."""
+    began = time.monotonic()
+    while time.monotonic() - began < 30:
+        try:
+            assert await log.end("t") > 0
+            break
+        except Unavailable:
+            await asyncio.sleep(0.1)
+    return time.monotonic() - began
+
+
 async def claim_for_ever(log: KafkaLog) -> None:
     """Claim as a group does that has nothing to do."""
     while True:
@@ -149,14 +161,17 @@ async def test_brokers_that_fall_silent_are_not_taken_for_brokers_without_record
 async def test_a_broker_that_comes_back_is_found_again(
     settings: KafkaSettings, broker: tuple[KafkaBroker, CutProxy]
 ) -> None:
-    log = KafkaLog(settings, SystemClock())
+    log, onlooker = KafkaLog(settings, SystemClock()), KafkaLog(settings, SystemClock())
     await until_claimed(log, b"before")
+    assert await onlooker.end("t") == 1
     broker[0].kill()
     with pytest.raises(Unavailable):
         await log.append("t", [NewRecord(b"nobody is there")])
     broker[0].start()
     assert await until_claimed(log, b"after") < 30
+    assert await until_told(onlooker) < 30
     await log.close()
+    await onlooker.close()
 
 
 async def test_records_that_vanish_unread_are_counted_and_never_jumped_over(settings: KafkaSettings) -> None:

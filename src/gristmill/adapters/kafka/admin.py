@@ -31,6 +31,9 @@ TRIES_MAX = 40
 RETRY_S = 0.1
 """How often and after what pause a question about a partition is asked again (4 s in all)."""
 
+OUTDATED = (KafkaError.FENCED_LEADER_EPOCH, KafkaError.UNKNOWN_LEADER_EPOCH)
+"""Codes of a broker that leads again after it was away. By itself the client goes on asking as before for minutes."""
+
 HAS_MEMBERS = (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.NON_EMPTY_GROUP)
 """Codes with which a broker refuses to move a group that somebody claims for."""
 
@@ -163,7 +166,10 @@ class TopicAdmin:
             try:
                 return [(await asyncio.wrap_future(answers[one])).offset for one in asked]
             except KafkaException as error:
-                if error.args[0].code() not in PASSING:
+                code = error.args[0].code()
+                if code in OUTDATED:
+                    await self.topics()  # What the client knows of the leader is renewed with it.
+                elif code not in PASSING:
                     raise translate(error, f"offsets of topic {topic!r}") from error
             # A topic that was just made has no leader for a moment.
             await asyncio.sleep(RETRY_S)
