@@ -47,15 +47,16 @@ class OutboxPump:
         while True:
             try:
                 await self.run_once()
+                if not self._problem and not self._has_more:
+                    await self._outbox.wait(timeout_ms=SCAN_MS)
             except Unavailable as error:
                 self._note_problem(str(error))
-            except Exception:
+            except Exception as error:
                 # Nothing may end it: what is committed has to be sent one day.
                 _log.exception("outbox pass failed")
+                self._note_problem(repr(error))
             if self._problem:
                 await self._clock.sleep_ms(SCAN_MS)
-            elif not self._has_more:
-                await self._outbox.wait(timeout_ms=SCAN_MS)
 
     async def run_once(self) -> int:
         """Send all that is due, let go of what is confirmed, and look how much is left; return how much was sent.
@@ -68,8 +69,8 @@ class OutboxPump:
         while (count := await self._outbox.dispatch(self._send, limit=ROWS_PER_PASS_MAX)) and not self._problem_now:
             handled += count
         handled += count
+        self._has_more = not self._problem_now and await self._clean_up()
         self._note_problem(self._problem_now)
-        self._has_more = not self._problem and await self._clean_up()
         await self._measure()
         return handled
 
@@ -110,7 +111,7 @@ class OutboxPump:
         try:
             return await self._outbox.clean_up(self._outlet.forget, limit=ROWS_PER_PASS_MAX) == ROWS_PER_PASS_MAX
         except (Unavailable, ConfigError) as error:
-            self._note_problem(str(error))
+            self._problem_now = str(error)
             return False
 
     def _note_problem(self, problem: str) -> None:

@@ -14,7 +14,7 @@ from gristmill.ports.outbox import UNSETTLED_PER_CALL_MAX, Outbox, Outlet
 
 __all__ = ["Reconciler"]
 
-LETTERS_MAX = 10_000
+LETTERS_PER_READ = 10_000
 
 _log = structlog.get_logger()
 
@@ -52,8 +52,7 @@ class Reconciler:
         gone = [row for row in rows if row.position not in present]
         if not gone:
             return 0
-        letters = await self._log.dead_letters(topic=topic, limit=LETTERS_MAX, has_values=False)
-        dead = {letter.offset for letter in letters}
+        dead = await self._dead_of(topic)
         lost = [row for row in gone if row.position not in dead]
         given_up = [row for row in lost if row.generation >= GENERATIONS_MAX]
         for row in given_up:
@@ -64,3 +63,14 @@ class Reconciler:
             self._metrics.reconciled.inc(count)
             _log.warning("publications were lost in the log and are sent again", topic=topic, count=count)
         return count
+
+    async def _dead_of(self, topic: str) -> set[int]:
+        """Return the offsets of all open dead letters of a topic."""
+        offsets: set[int] = set()
+        after = 0
+        while True:
+            page = await self._log.dead_letters(topic=topic, after=after, limit=LETTERS_PER_READ, has_values=False)
+            offsets.update(letter.offset for letter in page)
+            if len(page) < LETTERS_PER_READ:
+                return offsets
+            after = page[-1].dead_letter_id

@@ -21,6 +21,7 @@ class FakeOutlet:
         self.gone: set[int] = set()
         self.forgotten: list[bytes] = []
         self.is_unfit = False
+        self.cannot_forget = False
 
     async def append(self, topic: str, rows: Sequence[OutboxRow]) -> list[int]:
         self.calls.append((topic, len(rows)))
@@ -30,6 +31,8 @@ class FakeOutlet:
         return [self._append(topic, row) for row in rows]
 
     async def forget(self, rows: Sequence[OutboxRow]) -> None:
+        if self.cannot_forget:
+            raise Unavailable("markers stay")
         for row in rows:
             self._look(row.topic)
             self.markers.pop(row.outbox_id, None)

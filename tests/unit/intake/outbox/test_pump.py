@@ -169,6 +169,38 @@ async def test_it_sends_what_is_added_at_once_and_goes_on_after_any_failure(pump
         await asyncio.wait([running])
 
 
+async def test_it_outlives_a_bell_that_fails_and_tries_again_after_a_pause(
+    pumped: Pumped, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[int] = []
+
+    async def fail(*, timeout_ms: int) -> None:
+        calls.append(timeout_ms)
+        raise RuntimeError("no bell")
+
+    monkeypatch.setattr(pumped.outbox, "wait", fail)
+    running = asyncio.create_task(pumped.pump.run())
+    try:
+        async with asyncio.timeout(WITHIN_S):
+            for count in (1, 2):
+                await _until(lambda count=count: len(calls) == count)  # type: ignore[misc]
+                await clock.somebody_waits()
+                clock.advance(1_000)
+            assert not running.done()
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+
+
+async def test_a_log_that_takes_records_and_forgets_none_is_told_of_once(pumped: Pumped) -> None:
+    await pumped.outbox.add(outbox_rows("a"))
+    pumped.outlet.cannot_forget = True
+    with capture_logs() as logs:
+        for _ in range(3):
+            await pumped.pump.run_once()
+    assert [one["event"] for one in logs] == ["outbox waits"]
+
+
 async def test_a_store_that_cannot_be_reached_is_told(pumped: Pumped, store: SqliteStore) -> None:
     await store.close()
     with pytest.raises(Unavailable):

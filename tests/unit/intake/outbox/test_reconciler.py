@@ -86,6 +86,21 @@ async def test_a_dead_letter_is_no_loss_and_stays_none_once_it_is_closed(made: R
     assert await made.left() == []
 
 
+async def test_a_dead_letter_behind_many_others_is_no_loss_either(
+    made: Reconciled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gristmill.intake.outbox.reconciler.LETTERS_PER_READ", 2)
+    offsets = await made.log.append("t", [NewRecord(b"x")] * 5)
+    for delivery in await made.log.claim("t", "g", owner="me", limit=5, lease_ms=1_000):
+        await made.log.reject(delivery.lease, Diagnosis("crashed", "it killed whoever had it"))
+    await made.store.front.inlet.publish([publication(str(number), number) for number in range(5)])
+    await made.pump.run_once()
+    made.outlet.gone = set(offsets)
+    made.clock.advance(LOST_AFTER_MS + 1)
+    assert await made.reconciler.run_once() == 0
+    assert await made.left() == []
+
+
 async def test_a_newer_publication_of_the_item_takes_the_place_of_a_lost_one(made: Reconciled) -> None:
     await made.publish()
     again: Any = publication("y", 8, input_id="x")
