@@ -10,6 +10,7 @@ import msgspec
 import structlog
 
 from gristmill.api.desk.desk import Desk
+from gristmill.domain.errors import OutcomeUnknown
 from gristmill.domain.front.access import Principal
 from gristmill.domain.log import DeadLetter
 from gristmill.domain.upkeep.closing import Closing, ClosingKind
@@ -49,7 +50,12 @@ async def close_letters(
         closings = [make_closing(desk, principal, letter, kind, reason=reason) for letter in part]
         ids = await desk.closings.add(closings)
         answers = await asyncio.gather(*(close(letter.dead_letter_id) for letter in part), return_exceptions=True)
-        undone = [closing_id for closing_id, answer in zip(ids, answers, strict=True) if answer is not True]
+        # Of a call whose answer got lost nobody knows: its trace stays, as after a crash.
+        undone = [
+            closing_id
+            for closing_id, answer in zip(ids, answers, strict=True)
+            if answer is not True and not isinstance(answer, OutcomeUnknown)
+        ]
         if undone:
             await desk.closings.remove(undone)
         for closing, answer in zip(closings, answers, strict=True):

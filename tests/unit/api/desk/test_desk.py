@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from gristmill.api.reading import letters as reading
+from gristmill.domain.errors import OutcomeUnknown
 from gristmill.domain.log import Diagnosis, NewRecord
 from tests.faces import Face, face
 
@@ -131,6 +132,21 @@ async def test_P25_an_edited_record_goes_back_to_its_plans_alone_and_the_origina
     assert (closed["status"], closed["reason"], closed["actor"]) == ("edited", "a typo", "operator of main")
     detail = (await faced.client.get(f"/v1/closed-dead-letters/{closed['closing_id']}")).json()
     assert (detail["original"], detail["edited"]) == ('{"text": "break"}', '{"text": "mended"}')
+
+
+async def test_a_letter_that_may_be_closed_keeps_its_trace(faced: Face, monkeypatch: pytest.MonkeyPatch) -> None:
+    number = await bury(faced)
+    drop = faced.store.log.drop
+
+    async def lose_the_answer(dead_letter_id: int) -> bool:
+        await drop(dead_letter_id)
+        raise OutcomeUnknown("log")
+
+    monkeypatch.setattr(faced.store.log, "drop", lose_the_answer)
+    status, _ = await post(faced, f"dead-letters/{number}/drop")
+    assert (status, await open_numbers(faced)) == (503, [])
+    [closed] = (await faced.client.get("/v1/closed-dead-letters")).json()["closed"]
+    assert (closed["status"], closed["dead_letter_id"]) == ("dropped", str(number))
 
 
 async def test_an_edit_that_changes_nothing_is_refused(faced: Face) -> None:
