@@ -70,13 +70,16 @@ class NamedLease:
         while not await self._take_or_log():
             await self._clock.sleep_ms(self._beat_ms)
         owner = asyncio.current_task()
+        cancelled_before = 0 if owner is None else owner.cancelling()
         keeper = asyncio.create_task(self._keep(owner), name=f"lease.{self._name}")
         try:
             yield
         except asyncio.CancelledError:
             if owner is None or not keeper.done() or keeper.cancelled():
                 raise
-            owner.uncancel()
+            if owner.uncancel() > cancelled_before:
+                # Somebody else has cancelled the block too, and waits for it to end so.
+                raise
             raise StaleRead("named lease", value=self._name, advice="somebody else does it now") from None
         finally:
             keeper.cancel()

@@ -121,6 +121,25 @@ async def test_a_named_lease_outlives_a_hiccup_and_ends_before_its_time(failures
     assert held != is_lost
 
 
+async def test_a_holder_that_is_cancelled_just_when_it_loses_its_lease_stays_cancelled() -> None:
+    clock = FakeClock(is_jumping=True)
+    cache = MemoryStore(clock).cache
+    begun = asyncio.Event()
+
+    async def hold() -> None:
+        async with NamedLease(cache, "sweep", ttl_ms=TTL_MS, clock=clock).held():
+            waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            waiting.add_done_callback(lambda _: holder.cancel())
+            begun.set()
+            await waiting
+
+    holder = asyncio.create_task(hold())
+    await begun.wait()
+    await cache.delete("lease:sweep")
+    await asyncio.wait([holder])
+    assert holder.cancelled()
+
+
 async def test_a_holder_that_is_cancelled_from_outside_stays_cancelled_and_lets_go() -> None:
     clock = FakeClock(is_jumping=True)
     cache = MemoryStore(clock).cache
