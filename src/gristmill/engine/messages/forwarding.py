@@ -20,6 +20,9 @@ FOLLOWERS_MAX = 10_000
 """What follows on a record whose lease was lost is never asked for; beyond so many the oldest is forgotten."""
 
 
+DUE_MAX = 1_000
+"""Times at which what followed comes due that are remembered, to look just then; beyond it a look each second does."""
+
 UNSURE_MS = 50
 """Pause before a topic is looked at again that may be somebody else's."""
 
@@ -64,7 +67,7 @@ class ForwardingLog:
             follower = self._followers.get(lease)
             accepted += await self._log.accept([lease], then=[*then, follower] if follower is not None else then)
             self._followers.pop(lease, None)
-            if follower is not None:
+            if follower is not None and len(self._due_at_ms) < DUE_MAX:
                 heapq.heappush(self._due_at_ms, follower[1].due_at_ms)
         return accepted
 

@@ -60,9 +60,8 @@ class TopicHold:
             await self._pause()
             asked_at_ms = self._now_ms()
             try:
-                if await self._cache.get(self._key) != self._owner:
+                if not await self._cache.renew(self._key, value=self._owner, ttl_ms=self._ttl_ms):
                     break
-                await self._cache.put(self._key, self._owner, ttl_ms=self._ttl_ms)
                 self._note(asked_at_ms)
                 failures = 0
             except Exception as error:
