@@ -15,6 +15,7 @@ from gristmill.adapters.waiting import TopicBells
 from gristmill.domain.errors import Unavailable
 from gristmill.domain.outbox import (
     LOST_AFTER_MS,
+    NOISE_BYTES,
     NewOutboxRow,
     OutboxRow,
     OutboxStanding,
@@ -29,7 +30,6 @@ from gristmill.ports.outbox import ROWS_PER_PASS_MAX, UNSETTLED_PER_CALL_MAX, Se
 
 __all__ = ["PostgresOutbox"]
 
-NOISE_BYTES = 10
 COLUMN_COUNT = 12
 BELL = "outbox"
 
@@ -147,8 +147,7 @@ class PostgresOutbox:
 
     async def _listen(self) -> None:
         if self._listening is None or self._listening.is_closed():
-            self._listening = await self.server.listen()
-            await self._listening.add_listener(self._channel, self._on_notice)
+            self._listening = await self.server.listen(self._channel, self._on_notice)
 
     def _on_notice(self, *_: object) -> None:
         self._bells.ring([BELL])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -107,11 +107,22 @@ class PostgresServer:
                     where = f"PostgreSQL at {self.target.address}"
                     raise OutcomeUnknown(where, value=str(error), advice="look before you repeat it") from error
 
-    async def listen(self) -> Any:
-        """Return a connection of its own, for its notices; whoever asks for it closes it."""
+    async def listen(self, channel: str, on_notice: Callable[..., None]) -> Any:
+        """Return a connection of its own that hands over the notices of a channel; whoever asks for it closes it.
+
+        Raises:
+            Unavailable: the database cannot be reached.
+            ConfigError: nothing can live in it, or it does not let us in.
+        """
         await self._open()
         with self._translated():
-            return await self._connect()
+            connection = await self._connect()
+            try:
+                await connection.add_listener(channel, on_notice)
+            except BaseException:
+                connection.terminate()
+                raise
+        return connection
 
     async def examine(self) -> tuple[list[Finding], int]:
         """Return all that there is to say about the database, and its clock in UTC epoch ms; nothing is made there.

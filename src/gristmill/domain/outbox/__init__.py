@@ -9,6 +9,7 @@ from gristmill.domain.log import NewRecord
 
 __all__ = [
     "LOST_AFTER_MS",
+    "NOISE_BYTES",
     "NewOutboxRow",
     "OutboxRow",
     "OutboxStanding",
@@ -31,6 +32,7 @@ LOOKS_PER_AGE = 8
 """What waits for hours is looked at less often, so that a long backlog costs little."""
 
 NOISE_BYTES = 10
+"""Chance in the id of a row: 74 bits of it are used, so that no two processes make the same one."""
 
 
 class NewOutboxRow(msgspec.Struct, frozen=True, gc=False):

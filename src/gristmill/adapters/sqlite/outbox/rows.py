@@ -18,6 +18,7 @@ from gristmill.adapters.sqlite.file.writer import Turn
 from gristmill.domain.ids import ItemId
 from gristmill.domain.log import NewRecord
 from gristmill.domain.outbox import (
+    NOISE_BYTES,
     NewOutboxRow,
     OutboxRow,
     OutboxStanding,
@@ -38,8 +39,6 @@ __all__ = [
     "read_unsettled",
     "watch",
 ]
-
-NOISE_BYTES = 10
 
 COLUMNS = """
 outbox_id, topic, key, headers, due_at_ms, payload, item_id, generation, created_at_ms, attempts, position, last_error
