@@ -7,6 +7,9 @@ it was set: an id of 0 is no id. Each Source has a pool of its own, so that two 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import msgspec
 from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
 from google.protobuf.message import DecodeError, Message
@@ -75,9 +78,9 @@ def _fill(pool: descriptor_pool.DescriptorPool, descriptors: bytes) -> list[str]
     return names
 
 
-def _names_of(scope: str, messages: object) -> list[str]:
+def _names_of(scope: str, messages: Iterable[Any]) -> list[str]:
     found: list[str] = []
-    for message in messages:  # type: ignore[attr-defined]
+    for message in messages:
         name = f"{scope}.{message.name}" if scope else str(message.name)
         found += [name, *_names_of(name, message.nested_type)]
     return found

@@ -46,7 +46,7 @@ def judge_syncs(name: str, times_us: Sequence[int]) -> Finding:
 
 def judge_space(free_bytes: int) -> Finding:
     """Judge the room on the disk of the state folder."""
-    check, found = "free space", f"{_show_bytes(free_bytes)}"
+    check, found = "free space", _show_bytes(free_bytes)
     if free_bytes < FREE_BYTES_MIN:
         return Finding(check, "refused", found, "free space: nothing can be committed")
     if free_bytes < FREE_BYTES_FEW:
