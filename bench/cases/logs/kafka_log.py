@@ -8,12 +8,14 @@ batch.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import gc
 import statistics
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 
 from cases.figure import Figure
@@ -33,9 +35,8 @@ LEASE_MS = 30_000
 
 def measure_cycle_kafka(quick: bool) -> Figure:
     """Return records a second through claim and accept, beside the bare client's."""
-    count, runs = (20_000, 3) if quick else (50_000, 5)
-    with _broker() as broker:
-        pairs = [asyncio.run(_cycle(broker.address, count, f"run{number}.")) for number in range(runs)]
+    count, runs = (10_000, 3) if quick else (50_000, 5)
+    pairs = [asyncio.run(_cycle(_shared_broker().address, count, f"cycle{number}.")) for number in range(runs)]
     return Figure(
         runs=tuple(ours for ours, _ in pairs),
         unit="records/s",
@@ -46,7 +47,7 @@ def measure_cycle_kafka(quick: bool) -> Figure:
 
 def measure_latency_kafka(quick: bool) -> Figure:
     """Return the 99th percentile from append to the start of the handler at 500 records a second, in ms."""
-    seconds, runs = (2.0, 1) if quick else (10.0, 3)
+    seconds, runs = (1.0, 1) if quick else (10.0, 3)
 
     async def run(brokers: str, prefix: str) -> tuple[float, float]:
         producer, consumer = _open(brokers, prefix), _open(brokers, prefix)
@@ -56,13 +57,13 @@ def measure_latency_kafka(quick: bool) -> Figure:
             await producer.close()
             await consumer.close()
 
-    with _broker() as broker:
-        return latency_figure([asyncio.run(run(broker.address, f"run{number}.")) for number in range(runs)])
+    brokers = _shared_broker().address
+    return latency_figure([asyncio.run(run(brokers, f"latency{number}.")) for number in range(runs)])
 
 
 def measure_idle_kafka(quick: bool) -> Figure:
     """Return requests a second that one waiting consumer costs the broker."""
-    seconds, runs = (5.0, 1) if quick else (15.0, 3)
+    seconds, runs = (2.0, 1) if quick else (15.0, 3)
 
     async def run(counter: RequestCounter, prefix: str) -> float:
         log = _open(f"127.0.0.1:{counter.port}", prefix)
@@ -74,6 +75,14 @@ def measure_idle_kafka(quick: bool) -> Figure:
     with _counted_broker() as counter:
         found = [asyncio.run(run(counter, f"run{number}.")) for number in range(runs)]
     return idle_figure(found, unit="requests/s")
+
+
+@cache
+def _shared_broker() -> KafkaBroker:
+    """Return a broker that ends with the program: a start takes as long as a short measurement."""
+    stack = ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(_broker())
 
 
 @contextmanager

@@ -49,7 +49,7 @@ def measure_cycle_redis(quick: bool) -> Figure:
 
 def measure_latency_redis(quick: bool) -> Figure:
     """Return the 99th percentile from append to the start of the handler at 500 records a second, in ms."""
-    seconds, runs = (2.0, 1) if quick else (10.0, 3)
+    seconds, runs = (1.0, 1) if quick else (10.0, 3)
 
     async def run(topic: str) -> tuple[float, float]:
         producer, consumer = _open(process), _open(process)
@@ -65,7 +65,7 @@ def measure_latency_redis(quick: bool) -> Figure:
 
 def measure_idle_redis(quick: bool) -> Figure:
     """Return commands a second that one waiting consumer costs the server, those inside scripts included."""
-    seconds, runs = (3.0, 1) if quick else (IDLE_S, 3)
+    seconds, runs = (2.0, 1) if quick else (IDLE_S, 3)
 
     def count() -> int:
         return int(process.say("INFO", "stats").split(b"total_commands_processed:")[1].split(b"\r\n")[0])

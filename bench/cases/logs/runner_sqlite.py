@@ -30,7 +30,7 @@ LOOK_S = 0.02
 
 def measure_runner_sqlite(quick: bool) -> Figure:
     """Return records a second, from the first that was begun to the last that was accepted."""
-    records, runs = (4_000, 1) if quick else (20_000, 3)
+    records, runs = (2_000, 1) if quick else (20_000, 3)
     with ProcessPoolExecutor(PROCESSES, mp_context=multiprocessing.get_context("spawn")) as pool:
         rates = tuple(_measure(pool, records) for _ in range(runs))
     return Figure(runs=rates, unit="records/s", raw=LIMIT, less_is_better=False)

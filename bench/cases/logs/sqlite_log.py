@@ -52,7 +52,7 @@ def measure_cycle_sqlite(quick: bool) -> Figure:
 
 def measure_latency_sqlite(quick: bool) -> Figure:
     """Return the 99th percentile from append to the start of the handler at 500 records a second, in ms."""
-    seconds, runs = (2.0, 1) if quick else (10.0, 3)
+    seconds, runs = (1.0, 1) if quick else (10.0, 3)
 
     async def run(path: Path) -> tuple[float, float]:
         producer, consumer = _open(path), _open(path)
@@ -68,7 +68,7 @@ def measure_latency_sqlite(quick: bool) -> Figure:
 
 def measure_idle_sqlite(quick: bool) -> Figure:
     """Return statements a second that one waiting consumer costs."""
-    seconds, runs = (3.0, 1) if quick else (10.0, 3)
+    seconds, runs = (2.0, 1) if quick else (10.0, 3)
 
     async def run(path: Path) -> float:
         with counting_statements() as counted:
