@@ -7,6 +7,7 @@ letter is open. A record that somebody else deleted has a letter too, without a 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import msgspec
 
@@ -45,7 +46,7 @@ class RedisLetters:
         place = place_of(lease.offset)
         arguments = (lease.group, place, lease_text(lease), now, number, told, SEEN_MAX)
         answer: bytes = await self._server.run("reject", names, arguments)
-        return answer.decode()  # type: ignore[return-value]
+        return cast(Rejected, answer.decode())
 
     async def bury(self, topic: str, group: str, gaps: Sequence[tuple[int, int]], *, now: str) -> None:
         """Write a letter for each run of records that vanished before the group has read them."""

@@ -38,7 +38,8 @@ class SqliteOrigins:
 
         def run(turn: Turn) -> dict[str, int]:
             write_rows(turn.db, INSERT, values, width=2, constants=(group, until_ms))
-            return dict(turn.db.execute(FIND, (group, to_json(list(brought)))).fetchall())  # type: ignore[arg-type]
+            found: list[Any] = turn.db.execute(FIND, (group, to_json(list(brought)))).fetchall()
+            return dict(found)
 
         # A power failure that undoes it undoes the commits of whoever got the record, too.
         return await self._writer.do(Job(run, SETTLE_US * len(brought), is_durable=False))
