@@ -17,7 +17,7 @@ from gristmill.api.problems import Fault, problem
 from gristmill.api.security import RequestRates
 from gristmill.api.services import Services
 
-__all__ = ["Console", "Nav", "Page", "Redirect", "View", "read_form"]
+__all__ = ["Console", "Nav", "Page", "Redirect", "View", "go_back", "read_form"]
 
 FORM = "application/x-www-form-urlencoded"
 FORM_BYTES_MAX = 64 * 1024
@@ -65,6 +65,11 @@ class Redirect:
 
     path: str
     session: str | None = None
+
+
+def go_back(path: str, done: str) -> Redirect:
+    """Return to a page that then says what was done."""
+    return Redirect(f"{path}?{urllib.parse.urlencode({'done': done})}")
 
 
 Handle = Callable[[Console, Call], Awaitable[View | Redirect]]

@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from gristmill.api.calls import Call
 from gristmill.api.console.pace import Pace
-from gristmill.api.console.page import Console, Nav, Page, Redirect, View, read_form
+from gristmill.api.console.page import Console, Nav, Page, Redirect, View, go_back, read_form
 from gristmill.api.problems import Fault, problem
 from gristmill.api.reading.waits import explain_waits
 from gristmill.api.routes.generators import find_generator
@@ -195,7 +195,7 @@ def _read_weight(text: str) -> float | None:
 
 
 def _back(generator: Generator, done: str) -> Redirect:
-    return Redirect(f"{HOME}/{generator.type}?done={done.replace(' ', '+')}")
+    return go_back(f"{HOME}/{generator.type}", done)
 
 
 ONE = HOME + "/{generator}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import urllib.parse
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Annotated
@@ -11,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from gristmill.api.calls import Call
-from gristmill.api.console.page import Console, Nav, Page, Redirect, View, read_form
+from gristmill.api.console.page import Console, Nav, Page, Redirect, View, go_back, read_form
 from gristmill.api.problems import Fault, problem
 from gristmill.api.routes.subscriptions.viewing import find_of, without_query
 from gristmill.deliver.definitions import KIND, read_subscription
@@ -167,9 +166,8 @@ async def _row(console: Console, subscription: Subscription, revision: int, prog
     )
 
 
-def _back(subscription: Subscription, told: str) -> Redirect:
-    query = urllib.parse.urlencode({"done": told})
-    return Redirect(f"{HOME}/{subscription.tenant}/{subscription.name}?{query}")
+def _back(subscription: Subscription, done: str) -> Redirect:
+    return go_back(f"{HOME}/{subscription.tenant}/{subscription.name}", done)
 
 
 ONE = HOME + "/{tenant}/{subscription}"

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from gristmill.api.calls import Call
-from gristmill.api.console.page import Console, Nav, Page, Redirect, View, read_form
+from gristmill.api.console.page import Console, Nav, Page, Redirect, View, go_back, read_form
 from gristmill.api.console.pages.letters.forms import HOME, SECTION, Kind, kind_of, letter_page, read_reason
 from gristmill.api.desk import close_letters
 from gristmill.api.desk.causes import LETTERS_MAX, choose_letters, find_cause, list_causes, read_outlines
@@ -102,7 +102,7 @@ async def _close_cause(console: Console, call: Call) -> View | Redirect:
     done = form.done + await close_letters(console.services.desk, call.principal, part, kind, reason=reason)
     left = len(chosen) - len(part)
     if not left:
-        return Redirect(f"{HOME}?done={done}+of+{total}+{kind}")
+        return go_back(HOME, f"{done} of {total} {kind}")
     further: dict[str, int | str] = {
         "count": left,
         "upto": form.upto,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gristmill.api.calls import Call
-from gristmill.api.console.page import Console, Page, Redirect, View, read_form
+from gristmill.api.console.page import Console, Page, Redirect, View, go_back, read_form
 from gristmill.api.console.pages.letters.forms import HOME, kind_of, letter_page, read_reason
 from gristmill.api.console.payload import show_payload, try_make_editable
 from gristmill.api.desk import Trial, close_letters, edit_letter, try_letter
@@ -33,7 +33,7 @@ async def _close_letter(console: Console, call: Call) -> Redirect:
     letter = await _find(console, call)
     if not await close_letters(console.services.desk, call.principal, [letter], kind, reason=reason):
         raise problem("conflict", f"dead letter {letter.dead_letter_id} is no longer open")
-    return Redirect(f"{HOME}?done=Dead+letter+{letter.dead_letter_id}+{kind}")
+    return go_back(HOME, f"Dead letter {letter.dead_letter_id} {kind}")
 
 
 async def _try_letter(console: Console, call: Call) -> View:
@@ -57,7 +57,7 @@ async def _edit_letter(console: Console, call: Call) -> View | Redirect:
         if raised.kind.name != "validation":
             raise
         return _view(console, letter, typed=typed, faults=raised.document.errors, reason=reason)
-    return Redirect(f"{HOME}?done=Dead+letter+{letter.dead_letter_id}+edited+and+sent+back")
+    return go_back(HOME, f"Dead letter {letter.dead_letter_id} edited and sent back")
 
 
 async def _find(console: Console, call: Call) -> DeadLetter:
