@@ -7,7 +7,7 @@ import msgspec
 from gristmill.engine.core.recovery import RecoveryPolicy
 from gristmill.plans.plan import Generator
 
-__all__ = ["DispatcherSettings", "EngineSettings", "is_recovery_topic", "recovery_topic_of"]
+__all__ = ["DispatcherSettings", "EngineSettings", "is_recovery_topic", "recovery_topic_of", "topics_of"]
 
 RECOVERY_END = ".recovery"
 
@@ -55,6 +55,11 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
 def recovery_topic_of(generator: Generator) -> str:
     """Return the topic that holds the failed records of a generator until they are due again."""
     return f"{generator.type}{RECOVERY_END}"
+
+
+def topics_of(generator: Generator) -> tuple[str, str]:
+    """Return the topics that the group of a generator reads: its own, and the one where failed records wait."""
+    return generator.topic, recovery_topic_of(generator)
 
 
 def is_recovery_topic(topic: str) -> bool:

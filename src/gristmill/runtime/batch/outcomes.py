@@ -15,7 +15,7 @@ from gristmill.domain.intake import LeftOut
 from gristmill.domain.item import AppliedLabel
 from gristmill.domain.log import DeadLetter, Delivery, Lease, StoredRecord
 from gristmill.engine.core.recovery import read_origin
-from gristmill.engine.settings import recovery_topic_of
+from gristmill.engine.settings import recovery_topic_of, topics_of
 from gristmill.intake.mapping import RecordMapper
 from gristmill.intake.reader import FAULT_HEADER
 from gristmill.intake.sources.mapper import SourceMapper
@@ -109,7 +109,7 @@ def compose_line(
         return OutcomeLine(input_id, None, "quarantined", (), {}, "; ".join(quarantined.violations))
     errors = [f"{run.plan}: {run.error}" for run in runs if run.status == "failed"]
     if dead is not None and not errors:
-        errors = [f"{dead.diagnosis.error_class}: {dead.diagnosis.error_text}"]
+        errors = [dead.diagnosis.error]
     if not runs and not errors:
         errors = ["no result is stored"]
     labels = [label for run in runs for label in run.labels]
@@ -147,7 +147,7 @@ def _label_line(label: AppliedLabel) -> LabelLine:
 async def _read_dead_letters(log: Log, generator: Generator) -> dict[int, DeadLetter]:
     """Return dead letters by the offset of the record as it first came."""
     found: dict[int, DeadLetter] = {}
-    for topic in (generator.topic, recovery_topic_of(generator)):
+    for topic in topics_of(generator):
         for letter in await log.dead_letters(topic=topic, group=generator.type, limit=DEAD_LETTERS_MAX):
             found[_first_offset(letter, recovery_topic_of(generator))] = letter
     return found

@@ -8,7 +8,7 @@ import structlog
 
 from gristmill.domain.errors import Unavailable
 from gristmill.engine.runner.metrics import LagMetrics
-from gristmill.engine.settings import recovery_topic_of
+from gristmill.engine.settings import topics_of
 from gristmill.plans.plan import Generator
 from gristmill.ports.clock import Clock
 from gristmill.ports.log import Log
@@ -27,7 +27,7 @@ class LossWatch:
         self._log = log
         self._clock = clock
         self._metrics = metrics
-        pairs = [(topic, one.type) for one in generators for topic in (one.topic, recovery_topic_of(one))]
+        pairs = [(topic, one.type) for one in generators for topic in topics_of(one)]
         self._groups = list(dict.fromkeys(pairs)) if "claimer_settles" in log.capabilities else []
 
     async def run(self) -> None:

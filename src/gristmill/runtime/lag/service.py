@@ -10,7 +10,7 @@ from gristmill.adapters.local_host import new_owner
 from gristmill.domain.errors import Unavailable
 from gristmill.domain.log import Lag
 from gristmill.engine.runner.metrics import LagMetrics, lag_metrics
-from gristmill.engine.settings import recovery_topic_of
+from gristmill.engine.settings import topics_of
 from gristmill.plans.plan import Generator
 from gristmill.ports.clock import Clock
 from gristmill.ports.log import Log
@@ -48,7 +48,7 @@ class LagWatch:
         self._metrics = metrics
         self._age_ms_max = age_ms_max
         self._told_at_ms: dict[tuple[str, str], int] = {}
-        pairs = [(topic, one.type) for one in generators for topic in (one.topic, recovery_topic_of(one))]
+        pairs = [(topic, one.type) for one in generators for topic in topics_of(one)]
         self._groups = list(dict.fromkeys(pairs))
 
     async def look(self) -> None:

@@ -18,7 +18,7 @@ from gristmill.domain.errors import UsageError
 from gristmill.domain.front.waiting import WAIT_TEXTS, WaitReason
 from gristmill.domain.steering import PLACE_ADVICE, Orders, SeekTo, read_place
 from gristmill.engine.dispatch.steering import pause, read_steering, resume, seek, tell_steered, weigh
-from gristmill.engine.settings import recovery_topic_of
+from gristmill.engine.settings import topics_of
 from gristmill.plans.plan import Generator
 
 __all__ = ["SOURCE_PAGES"]
@@ -72,7 +72,7 @@ async def _list(console: Console, call: Call) -> View:
 async def _show(console: Console, call: Call) -> View:
     services, generator = console.services, find_generator(console.services, call)
     row = next(one for one in await _rows(console) if one.generator == generator)
-    topics = (generator.topic, recovery_topic_of(generator))
+    topics = topics_of(generator)
     return View(
         "sources/generator.html",
         title=f"Source {generator.type}",
@@ -182,7 +182,7 @@ def _read_place(generator: Generator, wanted: _Place) -> tuple[str, SeekTo]:
     topic, to = wanted.topic or generator.topic, read_place(wanted.to.strip())
     if to is None:
         raise problem("validation", errors=[Fault("to", PLACE_ADVICE)])
-    if topic not in (generator.topic, recovery_topic_of(generator)):
+    if topic not in topics_of(generator):
         raise problem("validation", errors=[Fault("topic", f"is none that {generator.type} reads")])
     return topic, to
 

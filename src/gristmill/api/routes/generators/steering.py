@@ -6,7 +6,7 @@ import msgspec
 
 from gristmill.api.calls import Call, Operation, Reply, read_json, reply
 from gristmill.api.problems import Fault, problem
-from gristmill.api.routes.generators.viewing import answer_detail, find_generator, topics_of
+from gristmill.api.routes.generators.viewing import answer_detail, find_generator
 from gristmill.api.services import Services
 from gristmill.api.shapes.generators import (
     GeneratorDetailView,
@@ -18,6 +18,7 @@ from gristmill.api.shapes.generators import (
 from gristmill.domain.errors import UsageError
 from gristmill.domain.steering import PLACE_ADVICE, SeekTo, Sought, read_place
 from gristmill.engine.dispatch.steering import pause, resume, seek, weigh
+from gristmill.engine.settings import topics_of
 from gristmill.plans.plan import Generator
 
 __all__ = ["STEERING_OPERATIONS"]

@@ -11,11 +11,11 @@ from gristmill.api.shapes.plans import GeneratorView
 from gristmill.domain.front.times import write_time
 from gristmill.domain.steering import Orders, PartitionLag, Sought
 from gristmill.engine.dispatch.steering import Steered, read_steering
-from gristmill.engine.settings import recovery_topic_of
+from gristmill.engine.settings import topics_of
 from gristmill.plans.names import advise_known
 from gristmill.plans.plan import Generator
 
-__all__ = ["VIEWING_OPERATIONS", "WHOLE", "answer_detail", "find_generator", "topics_of", "view_generator"]
+__all__ = ["VIEWING_OPERATIONS", "WHOLE", "answer_detail", "find_generator", "view_generator"]
 
 WHOLE = "numbers of all tenants together need a token of the default tenant, or of every tenant"
 STEERED_MAX = 50
@@ -33,11 +33,6 @@ def find_generator(services: Services, call: Call) -> Generator:
     if name not in services.generators:
         raise problem("not-found", f"generator {name!r} ({advise_known(name, services.generators)})")
     return services.generators[name]
-
-
-def topics_of(generator: Generator) -> tuple[str, str]:
-    """Return the topics that the group of a generator reads: its own, and the one where failed records wait."""
-    return generator.topic, recovery_topic_of(generator)
 
 
 async def view_generator(services: Services, generator: Generator) -> GeneratorView:

@@ -23,7 +23,7 @@ from gristmill.domain.log import Lag
 from gristmill.domain.steering import PLACE_ADVICE, Orders, PartitionLag, Sought, read_place
 from gristmill.engine.dispatch.orders import LiveOrders
 from gristmill.engine.dispatch.steering import Steered, pause, read_steering, resume, seek, tell_steered, weigh
-from gristmill.engine.settings import recovery_topic_of
+from gristmill.engine.settings import topics_of
 from gristmill.intake.publish import native_generator
 from gristmill.plans.names import advise_known
 from gristmill.plans.plan import Generator
@@ -78,7 +78,7 @@ def _show_generator(name: Name, /, *, flow: FlowFiles = (), state: StateDir = No
 
     async def read() -> _Standing:
         async with _open(settings) as (store, orders):
-            topics = (generator.topic, recovery_topic_of(generator))
+            topics = topics_of(generator)
             return _Standing(
                 generator,
                 await read_lag(store.log, generator),
@@ -177,7 +177,7 @@ def _seek_generator(
         raise UsageError("--to", value=to, advice=PLACE_ADVICE)
     settings = load(state=state, config=config).settings
     generator = _find(settings, flow, name)
-    topics = (generator.topic, recovery_topic_of(generator))
+    topics = topics_of(generator)
     chosen = topic or generator.topic
     if chosen not in topics:
         raise UsageError("--topic", value=topic, advice=f"{name} reads {' and '.join(topics)}")
