@@ -103,6 +103,12 @@ class Diagnosis(msgspec.Struct, frozen=True):
     task: str = ""
     history: tuple[tuple[int, str, str], ...] = ()
 
+    @property
+    def error(self) -> str:
+        """Class and text of what went wrong, the class once."""
+        name, text = self.error_class, self.error_text
+        return text if text and text.startswith(name) else f"{name}: {text}"
+
 
 class DeadLetter(msgspec.Struct, frozen=True):
     """A record that was given up, with its diagnosis. At most one per topic, group, offset and generation."""

@@ -125,8 +125,8 @@ def _tell_recovery(recovery: Recovery) -> Moment:
 
 
 def _tell_letter(letter: DeadLetter) -> Moment:
-    why = f"{letter.diagnosis.error_class}: {letter.diagnosis.error_text}"
-    return Moment(letter.failed_at_ms, "letter", f"given up as dead letter {letter.dead_letter_id}", why)
+    told = f"given up as dead letter {letter.dead_letter_id}"
+    return Moment(letter.failed_at_ms, "letter", told, letter.diagnosis.error)
 
 
 def _tell_failures(history: Iterable[tuple[int, str, str]]) -> list[Moment]:

@@ -176,7 +176,7 @@ def _write_headers(delivery: Delivery, origin: Origin, diagnosis: Diagnosis, *, 
         f"{PREFIX}recovery": str(recovery),
         f"{PREFIX}recovered-offsets": ",".join(map(str, _recovered_with(origin, delivery.lease.offset))),
         f"{PREFIX}plans": ",".join(diagnosis.plans),
-        f"{PREFIX}error": cut_error_text(f"{diagnosis.error_class}: {diagnosis.error_text}"),
+        f"{PREFIX}error": cut_error_text(diagnosis.error),
         f"{PREFIX}history": msgspec.json.encode(diagnosis.history).decode(),
         **({f"{PREFIX}edited": "1"} if origin.is_edited else {}),
     }

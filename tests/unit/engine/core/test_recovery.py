@@ -51,7 +51,7 @@ def test_a_first_failure_comes_again_after_half_a_minute() -> None:
     assert decision.topic == TOPIC
     assert (decision.record.value, decision.record.key, decision.record.due_at_ms) == (b"{}", "k", 31_000)
     assert decision.record.headers["traceparent"] == "00"
-    assert decision.record.headers["gristmill-error"] == "ValueError: ValueError: x"
+    assert decision.record.headers["gristmill-error"] == "ValueError: x"
 
 
 def test_a_recovery_record_knows_where_it_first_stood() -> None:

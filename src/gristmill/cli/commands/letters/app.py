@@ -62,8 +62,7 @@ def log_to(settings: Settings, folder: StateFolder) -> None:
 
 def error_of(letter: DeadLetter) -> str:
     """Return class and text of what went wrong, the class once."""
-    name, text = letter.diagnosis.error_class, letter.diagnosis.error_text
-    return text if text.startswith(name) and text else f"{name}: {text}"
+    return letter.diagnosis.error
 
 
 def tell(text: str) -> None:

@@ -130,7 +130,7 @@ def _list_closed(
         return EXIT_OK
     table = Table("number", "letter", "what", "when", "who", "reason", "error", box=None, padding=(0, 2))
     for one in closings:
-        error = f"{one.diagnosis.error_class}: {one.diagnosis.error_text}"[:HEAD_BYTES]
+        error = one.diagnosis.error[:HEAD_BYTES]
         told = (one.kind, write_second(one.at_ms), one.actor, one.reason or "-", error)
         table.add_row(str(one.closing_id), str(one.dead_letter_id), *told)
     plain_console().print(table if closings else "no dead letter was closed")
