@@ -21,10 +21,9 @@ from gristmill.api.problems.translate import translate
 from gristmill.api.routes import OPERATIONS
 from gristmill.api.security import RequestRates, TokenGate
 from gristmill.domain.errors import ConfigError
-from gristmill.domain.front.access import Principal
 from gristmill.ports.clock import Clock
 
-__all__ = ["FrontDesk", "Guard", "build_app", "make_call", "principal_of"]
+__all__ = ["FrontDesk", "Guard", "build_app", "make_call"]
 
 CALLER = "gristmill_caller"
 US_PER_S = 1_000_000
@@ -75,12 +74,6 @@ class Guard:
             raise problem("forbidden", f"needs the role {self.access}, the token has {principal.role}")
         self._rates.take(principal.token_id)
         connection.scope["state"][CALLER] = principal
-
-
-def principal_of(request: AnyRequest) -> Principal:
-    """Return who calls, on a route whose guard has asked."""
-    principal: Principal = request.scope["state"][CALLER]
-    return principal
 
 
 def build_app(
