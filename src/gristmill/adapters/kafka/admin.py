@@ -204,7 +204,8 @@ class TopicAdmin:
         Raises:
             Unavailable: no broker answers.
         """
-        found = await self._call(lambda: self._client.list_topics(timeout=self._timeout_s), "no broker answers")
+        thing = f"no broker answers at {self._settings.brokers}"
+        found = await self._call(lambda: self._client.list_topics(timeout=self._timeout_s), thing)
         foreign, prefix = self._settings.foreign, self._settings.prefix
         ours = {name: one for name, one in found.topics.items() if name.startswith(prefix) or name in foreign}
         config = await self._describe_all(ResourceType.TOPIC, list(ours))

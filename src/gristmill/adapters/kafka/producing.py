@@ -179,6 +179,8 @@ def translate(error: BaseException, thing: str) -> Exception:
         return UsageError(thing, value=text, advice=f"raise message.max.bytes of the brokers to {REQUEST_BYTES_MAX}")
     if cause.code() in (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED):
         return ConfigError(thing, value=text, advice="give this user the right, or another prefix")
+    if cause.code() in (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE):
+        return Unavailable(thing, value=text, advice="start the brokers, or mend log.brokers")
     return Unavailable(thing, value=text, advice="try again later")
 
 

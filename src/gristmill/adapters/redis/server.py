@@ -278,7 +278,7 @@ def _translate(error: exceptions.RedisError, target: RedisTarget) -> Exception:
     if isinstance(error, exceptions.BusyLoadingError) or text.startswith(TRANSIENT):
         return Unavailable(where, value=text)
     if isinstance(error, exceptions.MaxConnectionsError) or "Connect call failed" in text or "onnecting to" in text:
-        return Unavailable(f"{where} cannot be reached", value=text)
+        return Unavailable(f"{where} cannot be reached", value=text, advice="start it, or mend log.url")
     if isinstance(error, exceptions.ConnectionError | exceptions.TimeoutError):
         return OutcomeUnknown(f"{where} did not answer", value=text or type(error).__name__)
     if text.startswith("GROUPTAKEN"):
