@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import structlog
 
+from gristmill.domain.errors import UsageError
 from gristmill.domain.front.trace import read_trace_id
 from gristmill.domain.log import Delivery, Diagnosis, Lease
 from gristmill.engine.core.recovery import cut_error_text
@@ -153,11 +154,22 @@ class RecordWork:
         return decide_end(value, attempt, bench.budget, error_class=error_class, draw=draw, now_ms=now_ms)
 
     async def _settle(self, verdict: Verdict) -> Ended:
-        """Tell the log, again and again while it cannot be reached and the lease holds."""
+        """Tell the log, again and again while it cannot be reached and the lease holds.
+
+        What it will not take makes a dead letter; a dead letter that it will not take is left to the end of its lease.
+        """
         diagnosis = self._diagnose(verdict)
         while not self._is_lost:
             try:
                 is_ours = await self._tell(verdict, diagnosis)
+            except UsageError as error:
+                # It would refuse the next time too, and the record would keep its worker for ever.
+                _log.error("log refuses how a record ended", ending=verdict.ending, error=str(error))
+                if isinstance(verdict, Bury):
+                    break
+                verdict = Bury(type(error).__name__, str(error), "poison")
+                diagnosis = self._diagnose(verdict)
+                continue
             except Exception as error:
                 _log.warning("log cannot be told how a record ended", ending=verdict.ending, error=repr(error))
                 await self._bench.clock.sleep_ms(min(SETTLE_AGAIN_MS, self._bench.settings.lease_ms // 6))

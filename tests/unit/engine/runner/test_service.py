@@ -8,10 +8,10 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from gristmill.adapters.memory import MemoryStore
-from gristmill.domain.errors import StaleRead, Unavailable
+from gristmill.domain.errors import StaleRead, Unavailable, UsageError
 from gristmill.domain.log import Lease, NewRecord
 from gristmill.engine.named_lease import NamedLease
-from gristmill.engine.runner import DrivenGroup, RunnerMetrics, RunnerService
+from gristmill.engine.runner import DrivenGroup, RunnerMetrics, RunnerService, RunnerSettings
 from gristmill.ports.handling import Handling
 from gristmill.testing.clock import FakeClock
 
@@ -119,6 +119,32 @@ async def test_a_named_lease_outlives_a_hiccup_and_ends_before_its_time(failures
     except StaleRead:
         assert clock.now_ms() - taken_ms == TTL_MS * 2 // 3
     assert held != is_lost
+
+
+async def test_a_record_that_the_log_will_not_take_back_is_a_dead_letter_and_frees_its_worker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = FakeClock(is_jumping=True)
+    log = MemoryStore(clock).log
+    await log.append("t", [NewRecord(b"large"), NewRecord(b"other")])
+    until = asyncio.Event()
+
+    async def refuse(leases: object, **how: object) -> list[bool]:
+        raise UsageError("copy of a record", value=9, advice="make it smaller")
+
+    async def handle(handling: Handling) -> None:
+        if handling.delivery.value == b"large":
+            raise ValueError("not now")
+        until.set()
+
+    monkeypatch.setattr(log, "release", refuse)
+    groups = [DrivenGroup("t", "g", handle, RunnerSettings(workers=1))]
+    service = RunnerService("one", log, groups, clock=clock, owner="me", metrics=RunnerMetrics(CollectorRegistry()))
+    await service.start()
+    await asyncio.wait_for(until.wait(), 20)
+    await service.stop()
+    [letter] = await log.dead_letters()
+    assert (letter.value, letter.diagnosis.error_class) == (b"large", "UsageError")
 
 
 async def test_a_holder_that_is_cancelled_just_when_it_loses_its_lease_stays_cancelled() -> None:
