@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -175,7 +175,13 @@ def _convert(key: str, value: Any, types: Mapping[str, Any], *, origin: str, is_
     try:
         return msgspec.convert(value, hint, strict=not is_text)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"setting {key!r} from {origin}", value=value, advice=str(error)) from error
+        raise ConfigError(f"setting {key!r} from {origin}", value=value, advice=_advise(error, value, hint)) from error
+
+
+def _advise(error: msgspec.ValidationError, value: Any, hint: Any) -> str:
+    kind = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    words = get_args(kind) if get_origin(kind) is Literal else ()
+    return advise_known(str(value), words) if words else str(error)
 
 
 def _show(key: str, value: Any) -> Any:

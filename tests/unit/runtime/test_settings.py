@@ -70,6 +70,7 @@ def test_paths_in_a_file_are_meant_from_its_folder(tmp_path: Path) -> None:
         ("[dispather]\nmax_in_flight = 1\n", "dispather.*did you mean 'dispatcher'"),
         ("[engine]\ncount = 'two'\n", "'engine.count'.*Expected `int`, got `str`"),
         ("[engine]\ncount = 0\n", "'engine.count'"),
+        ("[log]\nbackend = 'redsi'\n", "'log.backend'.*'redsi'.*did you mean 'redis'.*known: kafka, redis, sqlite"),
         ("engine = 1\n", "not a section"),
         ("[engine\n", "cannot be read"),
     ],
