@@ -46,7 +46,8 @@ def load_subscription(path: Path) -> Subscription:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError("subscription file cannot be read", value=str(path), advice=str(error)) from error
+        advice = f"{getattr(error, 'strerror', None) or error}; check the file"
+        raise ConfigError("subscription file cannot be read", value=str(path), advice=advice) from error
     return read_subscription(text, file=str(path))
 
 

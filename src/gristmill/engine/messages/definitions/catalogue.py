@@ -27,7 +27,8 @@ def load_routes(path: Path) -> Routes:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError("file of routes cannot be read", value=str(path), advice=str(error)) from error
+        advice = f"{getattr(error, 'strerror', None) or error}; check the file"
+        raise ConfigError("file of routes cannot be read", value=str(path), advice=advice) from error
     return read_routes(text, file=str(path))
 
 
