@@ -8,6 +8,7 @@ import pytest
 
 from gristmill.adapters.clock import SystemClock
 from gristmill.adapters.memory import MemoryStore
+from gristmill.deliver.definitions import read_subscription
 from gristmill.deliver.steering import pause, replay, resume, rotate_secret, try_receiver
 from gristmill.domain.delivery import Progress
 from gristmill.domain.errors import ConfigError, StaleRead, Unavailable, UsageError
@@ -194,6 +195,18 @@ async def test_a_new_revision_is_taken_up_and_one_that_is_not_the_latest_refused
     assert set(receiver.got[-1]["data"]["fields"]) == {"text"}
     with pytest.raises(StaleRead):
         await desk.publish(f"subscription: x\nto: {{webhook: '{HOOK}'}}\n", expected=1)
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [("txt", "did you mean 'text'"), ("labls.*", "did you mean 'labels'"), ("labels", "write 'labels.*'")],
+)
+def test_columns_that_no_item_has_are_refused_where_they_are_new(columns: str, told: str) -> None:
+    text = f"subscription: x\nto: {{topic: delivery.x}}\ncolumns: ['*spam', text, ext.main.heat, '{columns}']\n"
+    with pytest.raises(ConfigError, match=r"x\.yaml:3: columns") as refused:
+        read_subscription(text, file="x.yaml", is_new=True)
+    assert told in str(refused.value)
+    assert columns in read_subscription(text, file="x.yaml").columns
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from gristmill.domain.front.times import is_calendar_time, write_time
 from gristmill.domain.item import thaw
 from gristmill.ports.delivery import KnownItem
 
-__all__ = ["NAMES", "compute_columns", "compute_document"]
+__all__ = ["GROUPS", "NAMES", "compute_columns", "compute_document"]
 
 NAMES = (
     "item_id",

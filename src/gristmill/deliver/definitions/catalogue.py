@@ -48,7 +48,7 @@ def load_subscription(path: Path) -> Subscription:
     except (OSError, UnicodeDecodeError) as error:
         advice = f"{getattr(error, 'strerror', None) or error}; check the file"
         raise ConfigError("subscription file cannot be read", value=str(path), advice=advice) from error
-    return read_subscription(text, file=str(path))
+    return read_subscription(text, file=str(path), is_new=True)
 
 
 async def publish_subscription(

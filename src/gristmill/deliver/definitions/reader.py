@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NoReturn, get_args
 
+from gristmill.deliver.core.document import GROUPS, NAMES
 from gristmill.deliver.core.selecting import BadRows, compile_selector
 from gristmill.domain.delivery import POINTS, TOPIC_PREFIX, Order, Point, Subscription
 from gristmill.domain.errors import ConfigError
@@ -50,9 +51,11 @@ PATTERN = re.compile(r"[\w.*?:-]{1,200}")
 HASH_DIGITS = 16
 
 
-def read_subscription(text: str, *, file: str) -> Subscription:
+def read_subscription(text: str, *, file: str, is_new: bool = False) -> Subscription:
     """Return a Subscription.
 
+    Args:
+        is_new: it is to be published: columns that no item can have are refused too.
     Raises:
         ConfigError: no valid YAML, or something in it is wrong; names file and line.
     """
@@ -65,7 +68,7 @@ def read_subscription(text: str, *, file: str) -> Subscription:
         name=reading.name("subscription", None),
         tenant=reading.name("tenant", TENANT_DEFAULT),
         rows=reading.text("rows", most=ROWS_CHARS_MAX),
-        columns=reading.columns(),
+        columns=reading.columns(is_new=is_new),
         points=reading.points(),
         webhook=webhook,
         topic=topic,
@@ -130,13 +133,18 @@ class _Reading:
             self.refuse(key, f"is {value!r}", f"write a number from {low} to {high}")
         return float(value)
 
-    def columns(self) -> tuple[str, ...]:
+    def columns(self, *, is_new: bool) -> tuple[str, ...]:
         value = self._root.get("columns", ["*"])
         if not isinstance(value, list) or not 1 <= len(value) <= COLUMNS_MAX:
             self.refuse("columns", "is no list", f"write 1 to {COLUMNS_MAX} patterns: [text, 'labels.*']")
         for pattern in value:
             if not isinstance(pattern, str) or not PATTERN.fullmatch(pattern):
                 self.refuse("columns", f"has {pattern!r}", "patterns are made of letters, digits and _ - . : * ?")
+            head, dot, _ = pattern.partition(".")
+            if is_new and head in GROUPS and not dot:
+                self.refuse("columns", f"has {pattern!r}", f"write '{head}.*' for all of them")
+            if is_new and head not in NAMES and not set(head) & set("*?"):
+                self.refuse("columns", f"has {pattern!r}", advise_known(head, NAMES))
         return tuple(value)
 
     def points(self) -> tuple[Point, ...]:

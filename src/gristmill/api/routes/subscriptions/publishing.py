@@ -79,7 +79,7 @@ async def _publish(services: Services, call: Call) -> Reply:
 
 def _read(text: str) -> Subscription:
     try:
-        return read_subscription(text, file=FILE_NAME)
+        return read_subscription(text, file=FILE_NAME, is_new=True)
     except GristmillError as error:
         raise problem("validation", "definition", errors=[Fault("/definition", str(error))]) from error
 
