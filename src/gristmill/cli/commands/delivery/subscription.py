@@ -201,6 +201,8 @@ def _test_receiver(
 
     attempt = run_async(do())
     print(f"{'failed: ' + attempt.error if attempt.error else 'taken'}, after {attempt.took_ms} ms")
+    if attempt.error.startswith(("blocked_address", "blocked_port")):
+        print("name the receiver in delivery.allow as HOST:PORT, where it may be told")
     return EXIT_TROUBLE if attempt.error else EXIT_OK
 
 
