@@ -32,6 +32,9 @@ ROWS_PER_SLICE_CATCHING_UP = 10_000
 ROWS_PER_SLICE = 1_000
 LOOK_MS = 1_000
 RETRY_MS = 100
+QUIET_MS = 60_000
+"""Reading that failed longer ago has gone well since, whether or not anything came in."""
+
 SWEEP_EVERY_MS = 120_000
 EXPIRE_EVERY_MS = 1_000
 CATCH_UP_ALARM_MS = 900_000
@@ -64,6 +67,7 @@ class RecentServing:
         self._topic = topic
         self._metrics = metrics
         self._failing_since_us: int | None = None
+        self._failed_at_us = 0
 
     async def run(self) -> None:
         """Catch up, then follow the log for ever.
@@ -169,7 +173,9 @@ class RecentServing:
 
     async def _wait_out(self, error: Unavailable) -> None:
         now_us = self._clock.monotonic_us()
-        self._failing_since_us = self._failing_since_us or now_us
+        if self._failing_since_us is None or now_us - self._failed_at_us > QUIET_MS * US_PER_MS:
+            self._failing_since_us = now_us
+        self._failed_at_us = now_us
         if now_us - self._failing_since_us > GIVE_UP_MS * US_PER_MS:
             raise error
         self._metrics.poll_errors.inc()

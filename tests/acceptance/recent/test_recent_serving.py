@@ -330,3 +330,24 @@ async def test_AC_RS_061_a_log_that_stays_away_for_long_ends_the_server(monkeypa
     with pytest.raises(Unavailable):
         await serving.run()
     assert 20_000 < clock.now_ms() - began_ms < 30_000
+
+
+async def test_a_log_that_fails_now_and_then_is_read_on() -> None:
+    clock = FakeClock(is_jumping=True)
+    memory, reads = MemoryStore(clock).log, 0
+    await append_frames(memory, items(1, at_ms=clock.now_ms()))
+
+    async def read_all(topic: str, *, after: int = 0, until_end: bool = True) -> AsyncIterator[list[StoredRecord]]:
+        nonlocal reads
+        reads += 1
+        async for records in memory.read_all(topic, after=after):
+            yield records
+        if reads > 5:
+            raise RuntimeError("seen enough")
+        if reads > 1:
+            await clock.sleep_ms(serving_module.GIVE_UP_MS + 1)
+            raise Unavailable("log", advice="broken on purpose")
+
+    log: Any = Instead(memory, read_all=read_all)
+    with pytest.raises(RuntimeError, match="seen enough"):
+        await make_serving(log, clock).run()

@@ -56,7 +56,8 @@ class RecordProducer:
         Raises:
             OutcomeUnknown: no answer in time; some may be written.
             Unavailable: refused, though a later try may fare better.
-            ConfigError: the brokers refuse records of this size, or lack the right.
+            UsageError: the brokers take no records of this size.
+            ConfigError: they do not let this user write.
         """
         if self._producer is None:
             self._producer = _make_producer(self._settings)

@@ -36,7 +36,7 @@ class VideoQueue:
         self._ring = ring
         self._chains = chains
         self._waiting_max = waiting_max
-        self._waiting: dict[int, tuple[int, ...]] = {}
+        self._waiting: dict[int, list[int]] = {}
         self._count = self._forgotten = 0
 
     def on_new(self, sequences: Sequences, *, cutoff_ms: int) -> tuple[int, int]:
@@ -88,7 +88,7 @@ class VideoQueue:
         source_flags = self._ring.flags[sources[known]]
         has_source[places[known]] = (source_flags & (IS_VIDEO | IS_REPLY)) == IS_VIDEO
         for source, sequence in zip(wanted[~known].tolist(), sequences[places[~known]].tolist(), strict=True):
-            self._waiting[source] = (*self._waiting.get(source, ()), sequence)
+            self._waiting.setdefault(source, []).append(sequence)
             self._count += 1
         while self._count > self._waiting_max:
             dropped = len(self._waiting.pop(next(iter(self._waiting))))

@@ -184,16 +184,19 @@ async def _live(
     """Let a role work and answer until it fails or a signal asks to stop; then it has `grace_s` to end by itself."""
     working = asyncio.create_task(work)
     asked = asyncio.create_task(signals.first.wait())
+    answering: asyncio.Task[None] | None = None
     try:
         token = await make_first_token(store.front.tokens, clock)
         await web.start()
         greet(web.url, token)
-        await asyncio.wait([working, asked], return_when=asyncio.FIRST_COMPLETED)
+        answering = asyncio.create_task(web.join())
+        await asyncio.wait([working, asked, answering], return_when=asyncio.FIRST_COMPLETED)
         on_stop()
         if grace_s:
             await asyncio.wait([working], timeout=grace_s)
-        if working.done():
-            working.result()
+        for ended in (working, answering):
+            if ended.done():
+                ended.result()
     finally:
         await web.stop()
-        await end_tasks([working, asked])
+        await end_tasks([working, asked, *([answering] if answering is not None else [])])
