@@ -12,6 +12,8 @@ export PYTHONHASHSEED := 0
 
 # Marked tests that `make test` leaves to others.
 PLAIN := -m "not cluster and not crash and not bench"
+# For shelves that wait for nothing but the processor.
+SPREAD := -n auto
 # Coverage adds up over the shelves, child processes included, and is judged at the end.
 COVER := --cov --cov-append --cov-report=
 
@@ -51,10 +53,10 @@ fmt: $(INSTALLED) ## put the code into shape and mend what can be mended by mach
 	@$(BIN)/ruff format .
 
 unit: $(INSTALLED) ## cores and small parts, no IO
-	@$(if $(wildcard tests/unit),$(SHELF) run unit $(BIN)/python -m pytest $(PLAIN) $(COVER) tests/unit)
+	@$(if $(wildcard tests/unit),$(SHELF) run unit $(BIN)/python -m pytest $(SPREAD) $(PLAIN) $(COVER) tests/unit)
 
 property: $(INSTALLED) ## laws that must hold for any input (hypothesis)
-	@$(if $(wildcard tests/property),$(SHELF) run property $(BIN)/python -m pytest $(PLAIN) $(COVER) tests/property)
+	@$(if $(wildcard tests/property),$(SHELF) run property $(BIN)/python -m pytest $(SPREAD) $(PLAIN) $(COVER) tests/property)
 
 sim: $(INSTALLED) ## whole groups in virtual time under faults that a seed draws
 	@$(if $(wildcard tests/sim),$(SHELF) run sim $(BIN)/python -m pytest $(PLAIN) $(COVER) tests/sim)
