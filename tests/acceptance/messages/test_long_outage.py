@@ -1,4 +1,4 @@
-"""An hour in which a receiver is down: a thousand records by their waits alone, a few through the whole service."""
+"""An hour in which a receiver is down: a thousand records by their waits alone, two hundred through the whole service."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gristmill.testing.clock import FakeClock
 from tests.messages.consumers import fresh_metrics, route, table_of
 
 COUNT = 1_000
-SERVED_COUNT = 20
+SERVED_COUNT = 200
 """Each is tried some seventy times, and each try is one of the service."""
 
 OUTAGE_MS = 3_600_000
