@@ -1,4 +1,4 @@
-"""An hour in which a receiver is down: a thousand records by their waits alone, two hundred through the whole service."""
+"""An hour in which a receiver is down: a thousand records by their waits alone, 200 through the whole service."""
 
 from __future__ import annotations
 
