@@ -91,7 +91,7 @@ async def test_AC_DI_001_every_receiver_ends_with_the_state_of_the_store_under_i
 
 
 async def test_AC_DI_002_a_commit_reaches_a_healthy_receiver_within_a_second(desk: Desk) -> None:
-    """200 commits a second for three seconds; a machine with much else to do may take twice the named second at p99."""
+    """200 commits a second for three seconds: p99 from commit to receiver at most 1 s, never 3 s."""
     url = desk.receivers.add("fast")
     await desk.publish(f"subscription: fast\nto: {{webhook: '{url}'}}\n")
     committed_at_ms: dict[str, int] = {}
@@ -107,8 +107,7 @@ async def test_AC_DI_002_a_commit_reaches_a_healthy_receiver_within_a_second(des
         for event, taken_at_ms in zip(receiver.got, receiver.taken_at_ms, strict=True)
     )
     assert len(receiver.state) == 600
-    assert waits_ms[len(waits_ms) // 2] <= 1_000
-    assert waits_ms[int(0.99 * len(waits_ms))] <= 2_000
+    assert waits_ms[int(0.99 * len(waits_ms))] <= 1_000
     assert waits_ms[-1] < 3_000
 
 
